@@ -15,6 +15,7 @@ const LONG = [
   "automations-triggers",
   "package",
   "git-start",
+  "launches-ahead",
   "cli",
   "refresh",
   "faulty-cell",

@@ -139,13 +139,13 @@ static int put_walls_up(struct launch *launch) {
 static int make_root(struct launch *launch) {
   int mounts;
   if (launch->root_mode && make_interior_ahead(launch) != 0) return -1;
-  if (take_disk(launch, &mounts) != 0 || mount_as_user(launch) != 0 || take_root(launch, mounts) != 0) return -1;
+  if (take_disk(launch, &mounts) != 0 || set_host_name(launch) != 0 || mount_as_user(launch) != 0 || take_root(launch, mounts) != 0) return -1;
   return launch->root_mode ? place_interior(launch) : make_interior(launch, ".");
 }
 
 void become_init(struct launch *launch) {
   signal(SIGPIPE, SIG_IGN);
-  if (leave_host(launch) != 0 || raise_loopback(launch) != 0 || set_host_name(launch) != 0) give_up(launch);
+  if (leave_host(launch) != 0 || raise_loopback(launch) != 0) give_up(launch);
   send_unpaced();
   if (launch->plan.direct[0] != '\0') route_names();
   if (await_mapped(launch) != 0 || become_root_inside(launch) != 0 || own_mounts(launch) != 0) give_up(launch);

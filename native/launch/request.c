@@ -208,6 +208,7 @@ static int parse_root(struct launch *launch, const struct fields *request) {
 }
 
 int parse_disk(struct launch *launch, const struct fields *disk, char *copy) {
+  launch->hostname = field(disk, "hostname");
   memcpy(copy, disk->data, disk->length);
   if (parse_each(launch, disk, copy, "tree", parse_tree) != 0) return -1;
   if (parse_each(launch, disk, copy, "mount", parse_mount) != 0) return -1;
@@ -217,7 +218,6 @@ int parse_disk(struct launch *launch, const struct fields *disk, char *copy) {
 
 int parse_launch(struct launch *launch, const struct fields *request, char *copy) {
   if (parse_identity(launch, request) != 0) return -1;
-  launch->hostname = field(request, "hostname");
   launch->socket = field(request, "socket");
   launch->logs = field(request, "logs");
   launch->run = field(request, "run");

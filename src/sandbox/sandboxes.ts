@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { errorText } from "../base/host/log.ts";
 import type { Audit } from "../rules/audit/audit.ts";
-import type { CommandResult } from "../base/schema/command.ts";
+import type { CommandResult, CommandSpec } from "../base/schema/command.ts";
 import type { CreateInput } from "../base/schema/contracts.ts";
 import { VivError } from "../base/schema/errors.ts";
 import type { Autonomy } from "../base/schema/policy.ts";
@@ -84,12 +84,12 @@ export class Sandboxes {
   async create(input: CreateInput, signal?: AbortSignal): Promise<Sandbox & { result?: CommandResult }> {
     const { run, idempotencyKey: key } = input;
     let running: Promise<CommandResult> | undefined;
-    const first = (row: SandboxRow): void => {
-      if (run === undefined) return;
-      running = this.commands.run(row, run, undefined, signal);
+    const begin = (row: SandboxRow, spec: CommandSpec): void => {
+      running = this.commands.run(row, spec, undefined, signal);
       // Looked at when the sandbox has its row.
       running.catch(() => undefined);
     };
+    const first = run === undefined ? undefined : (row: SandboxRow): void => begin(row, run);
     const row = key === undefined ? await this.#make(input, signal, first) : await this.#makeOnce(key, input, signal, first);
     if (run === undefined) return shown(row);
     try {
@@ -111,7 +111,7 @@ export class Sandboxes {
     }
   }
 
-  async #make(input: CreateInput, signal: AbortSignal | undefined, first: FirstUse): Promise<SandboxRow> {
+  async #make(input: CreateInput, signal: AbortSignal | undefined, first: FirstUse | undefined): Promise<SandboxRow> {
     const origin = input.git === undefined ? undefined : await this.#repositoryClone.origin(input.git, input, signal);
     const { row, services } = await this.creation.create(input, origin, first);
     if (row.held === true) this.holds.expect(row.id);
@@ -119,7 +119,7 @@ export class Sandboxes {
     return row;
   }
 
-  async #makeOnce(key: string, input: CreateInput, signal: AbortSignal | undefined, first: FirstUse): Promise<SandboxRow> {
+  async #makeOnce(key: string, input: CreateInput, signal: AbortSignal | undefined, first: FirstUse | undefined): Promise<SandboxRow> {
     return this.#parts.locks.run(
       `key:${key}`,
       async () => (await this.#parts.store.sandboxes.find({ idempotencyKey: key })) ?? this.#make(input, signal, first),

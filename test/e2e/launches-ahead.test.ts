@@ -1,4 +1,7 @@
-/** Forks in which attempts are judged are launched while the attempts run, as far as that goes without files. */
+/**
+ * Launches without files: forks in which attempts are judged are begun while the attempts run, and one more launch waits for whatever is
+ * made next.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -22,15 +25,17 @@ describe("a fork that is launched ahead", needs("root"), () => {
   });
   afterEach(async () => server?.remove());
 
-  /** Ids of launches that have no row. */
+  /** Ids of launches that have no row; spares have their ways out already. */
   async function ahead(): Promise<string[]> {
     const folder = join(server.paths.home, "run");
     const { sandboxes } = await server.client.call("listSandboxes", {});
     const known = new Set(sandboxes.map(({ id }) => id));
-    return namesIn(folder).filter((name) => !known.has(name) && existsSync(join(folder, name, "egress.sock")));
+    return namesIn(folder).filter((name) => !known.has(name) && !existsSync(join(folder, name, "egress.sock")));
   }
 
-  const aheadAre = (count: number): Promise<string[]> => eventually(ahead, (found) => found.length === count, 20_000);
+  /** One of them may be the one for whatever is made next. */
+  const aheadAreAtLeast = (count: number): Promise<string[]> => eventually(ahead, (found) => found.length >= count, 20_000);
+  const noneIsAhead = (): Promise<string[]> => eventually(ahead, (found) => found.length === 0, 20_000);
   const happened = async (sandbox: string): Promise<string[]> =>
     (await server.client.call("listEvents", { sandbox, limit: 100 })).events.map(({ type }) => type);
 
@@ -39,7 +44,7 @@ describe("a fork that is launched ahead", needs("root"), () => {
     for (;;) {
       const before = mountTable();
       const { id } = await lab.start([`sleep 1; ${FIX}`, "sleep 1"], CHECKS);
-      const waiting = await aheadAre(2);
+      const waiting = await aheadAreAtLeast(2);
       const ended = await lab.end(id);
       expect(ended).toMatchObject({ state: "done", winner: 1 });
       expect(attempt(ended, "b")).toMatchObject({ checked: { passed: false } });
@@ -49,43 +54,68 @@ describe("a fork that is launched ahead", needs("root"), () => {
 
   test("is the one in which its attempt is judged, and goes with it", async () => {
     const waiting = await waitingWhileMountsStay();
-    for (const sandbox of waiting)
-      await eventually(
-        () => happened(sandbox),
-        (events) => events.join(" ") === "sandbox.creating sandbox.running command.started command.ended sandbox.removed",
-      );
-    expect(await aheadAre(0)).toEqual([]);
+    const judged = "sandbox.creating sandbox.running command.started command.ended sandbox.removed";
+    await eventually(
+      () => Promise.all(waiting.map(happened)),
+      (all) => all.filter((events) => events.join(" ") === judged).length >= 2,
+    );
+    await noneIsAhead();
   });
 
   test("is another one where the mounts of the machine have changed meanwhile", async () => {
     const place = join(server.place, "mounted");
     mkdirSync(place);
     const { id } = await lab.start([`sleep 1; ${FIX}`], CHECKS);
-    const [waiting = ""] = await aheadAre(1);
+    const waiting = await aheadAreAtLeast(1);
     execFileSync("mount", ["-t", "tmpfs", "none", place]);
     try {
       expect(await lab.end(id)).toMatchObject({ state: "done", winner: 1 });
     } finally {
       execFileSync("umount", [place]);
     }
-    expect(await happened(waiting)).toEqual([]);
-    expect(traces(server).volumes).not.toContain(waiting);
-    await aheadAre(0);
+    for (const sandbox of waiting) {
+      expect(await happened(sandbox)).toEqual([]);
+      expect(traces(server).volumes).not.toContain(sandbox);
+    }
+    await noneIsAhead();
   });
 
-  test("is not there where nothing judges, and goes when the attempt is cancelled", async () => {
-    const unjudged = await lab.start(["sleep 0.5"]);
+  test("goes when the attempt is cancelled", async () => {
     const judged = await lab.start(["sleep 60"], CHECKS);
-    await lab.end(unjudged.id);
-    await aheadAre(1);
+    await aheadAreAtLeast(1);
     const cancelled = await server.client.call("cancelExperiment", { experiment: judged.id, now: true });
     expect(cancelled).toMatchObject({ state: "cancelled" });
-    await aheadAre(0);
+    await noneIsAhead();
+  });
+
+  test("serves a sandbox with a name of its own, under that name", async () => {
+    const made = async (name: string): Promise<string> =>
+      (await server.client.call("createSandbox", { project: server.project, name, run: { command: ["hostname"] } })).id;
+    await made("first");
+    const [waiting = ""] = await aheadAreAtLeast(1);
+    const { id, result } = await server.client.call("createSandbox", {
+      project: server.project,
+      name: "second",
+      run: { command: ["hostname"] },
+    });
+    expect([id, result?.stdout]).toEqual([waiting, "second\n"]);
+    await expect(server.client.call("createSandbox", { project: server.project, name: "second" })).rejects.toMatchObject({
+      code: "name_taken",
+    });
+  });
+
+  test("is not taken for a sandbox with other limits", async () => {
+    await server.client.call("createSandbox", { project: server.project, name: "first" });
+    const [waiting = ""] = await aheadAreAtLeast(1);
+    const other = await server.client.call("createSandbox", { project: server.project, name: "other", limits: { processes: 77 } });
+    expect(other.id).not.toBe(waiting);
+    expect((await server.client.call("inspectSandbox", { sandbox: "other" })).limits.processes).toBe(77);
+    await server.client.call("prune", { all: true });
   });
 
   test("is gone after a kill -9 of the server, and the attempt is judged all the same", async () => {
     const { id } = await lab.start([`sleep 1; ${FIX}`], CHECKS);
-    const [waiting = ""] = await aheadAre(1);
+    const [waiting = ""] = await aheadAreAtLeast(1);
     await server.kill();
     await server.up();
     expect(await lab.end(id)).toMatchObject({ state: "done", winner: 1 });

@@ -114,16 +114,11 @@ export class DriverLab {
     const volume = storage.disks.create(id, { base: base.id, project: this.#project }, LIMITS_OF_ONE.diskBytes);
     const walls = await this.driver.launch({
       sandbox: id,
-      name: "box",
-      volume: () => volume,
-      base,
       limits: LIMITS_OF_ONE,
       range: this.#range(),
       largeIds: { uids: [], gids: [] },
       sudo: false,
-      readOnly: false,
-      sealed: false,
-      ...this.hiding,
+      content: { name: "box", volume: () => volume, base, readOnly: false, sealed: false, isUsedAtOnce: false, ...this.hiding },
     });
     return { id, base, walls, written: this.#writtenTo((await volume).folder) };
   }

@@ -59,19 +59,22 @@ export async function makeUnwalled(files: Record<string, string>): Promise<Unwal
   const launch = async (id: string, base: Base, volume: VolumePaths): Promise<Box> => {
     const walls = await driver.launch({
       sandbox: id,
-      name: "box",
-      volume: () => Promise.resolve(volume),
-      base,
-      project,
       limits,
       range: 0,
       largeIds: { uids: [], gids: [] },
-      mask: [],
-      expose: [],
       sudo: false,
-      readOnly: false,
-      sealed: false,
-      home: folder,
+      content: {
+        name: "box",
+        volume: () => Promise.resolve(volume),
+        base,
+        project,
+        mask: [],
+        expose: [],
+        readOnly: false,
+        sealed: false,
+        home: folder,
+        isUsedAtOnce: false,
+      },
     });
     return { id, base, walls, copy: join(volume.folder, "roots/0") };
   };

@@ -32,7 +32,8 @@ export interface LoadedConfig {
 }
 
 /** Where a project has no config. */
-export const NO_CONFIG: Omit<LoadedConfig, "config"> = {
+export const NO_CONFIG: LoadedConfig = {
+  config: ProjectConfig.parse({}),
   file: null,
   hash: null,
   runs: { hash: null, files: [], names: new Set() },
@@ -44,7 +45,7 @@ export const NO_CONFIG: Omit<LoadedConfig, "config"> = {
 export function loadProjectConfig(project: string, trustedHash: string | null): LoadedConfig {
   const file = join(project, CONFIG_NAME);
   const text = readConfigText(file);
-  if (text === undefined) return { ...NO_CONFIG, config: ProjectConfig.parse({}) };
+  if (text === undefined) return NO_CONFIG;
   const config = parseConfig(file, text, ProjectConfig);
   const runs = hostLines(project, config);
   const own = createHash("sha256").update(text).digest("hex");

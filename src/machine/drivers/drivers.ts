@@ -32,22 +32,32 @@ export interface DriverCapabilities {
   readonly ports: boolean;
 }
 
+/** What the kernel must know of a sandbox before there is anything in it. */
 export interface LaunchRequest {
   readonly sandbox: string;
-  readonly name: string;
-  /** Makes the volume, or gives the one that is there. A driver calls it once, when all that is done without it is on its way. */
-  readonly volume: () => Promise<VolumePaths>;
-  readonly base: Base;
-  readonly project: string;
   readonly limits: Limits;
   /** Number of the id range, for drivers that map ids. */
   readonly range: number;
   /** Ids beyond the range that exist inside, for drivers that map ids. */
   readonly largeIds: LargeIds;
+  readonly sudo: boolean;
+  /**
+   * Of a launch ahead it comes when a sandbox is asked for. What is hidden is what is to be hidden then; the mounts of the machine are
+   * those of the beginning, so the caller gives a content only where they are still the same. Without one, nothing is left of the launch.
+   */
+  readonly content: LaunchContent | Promise<LaunchContent>;
+}
+
+/** What a sandbox finds itself in. */
+export interface LaunchContent {
+  readonly name: string;
+  /** Makes the volume, or gives the one that is there. A driver calls it once, when all that is done without it is on its way. */
+  readonly volume: () => Promise<VolumePaths>;
+  readonly base: Base;
+  readonly project: string;
   /** Absolute paths that do not exist inside, and those that do although they would not. */
   readonly mask: readonly string[];
   readonly expose: readonly string[];
-  readonly sudo: boolean;
   /** Only the project and folders for temporary files can be written to, by any user inside. */
   readonly readOnly: boolean;
   /** With `readOnly`: not the project either. */
@@ -56,11 +66,8 @@ export interface LaunchRequest {
   readonly home: string;
   /** Called once `sockets()` is there, before the processes are. */
   readonly meanwhile?: () => void;
-  /**
-   * Of a launch ahead: resolves when the sandbox is asked for, of which the volume comes then. What is hidden is what is to be hidden
-   * then; the mounts of the machine are those of the beginning, so the caller asks only where they are still the same.
-   */
-  readonly asked?: Promise<void>;
+  /** Whether a command follows at once. */
+  readonly isUsedAtOnce: boolean;
 }
 
 export interface ExecRequest {
@@ -218,7 +225,7 @@ export interface Walls {
 }
 
 /** What decides which of reality's paths a sandbox does not see. */
-export type MaskRequest = Pick<LaunchRequest, "home" | "project" | "mask" | "expose">;
+export type MaskRequest = Pick<LaunchContent, "home" | "project" | "mask" | "expose">;
 
 export interface Driver {
   readonly name: "native" | "folder";

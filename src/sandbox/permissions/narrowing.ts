@@ -6,7 +6,7 @@ import { lstatSync, type Stats } from "node:fs";
 import { join, relative } from "node:path";
 import { filterEnvironment } from "../../machine/capture/environment.ts";
 import { loadProjectConfig, NO_CONFIG, type LoadedConfig } from "../../base/config/project-config.ts";
-import { ProjectConfig, type UserConfig } from "../../base/schema/config.ts";
+import type { ProjectConfig, UserConfig } from "../../base/schema/config.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Limits } from "../../base/schema/sandbox.ts";
 import type { SandboxRow } from "../../base/store/rows.ts";
@@ -108,6 +108,6 @@ async function configNow({ store }: Pick<Parts, "store">, { project }: SandboxRo
     return loadProjectConfig(project, known?.trusted ?? null);
   } catch (error) {
     if (!(error instanceof VivError)) throw error;
-    return { ...NO_CONFIG, config: ProjectConfig.parse({}) };
+    return NO_CONFIG;
   }
 }

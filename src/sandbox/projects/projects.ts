@@ -7,7 +7,7 @@ import { findProject, isWithin } from "../../machine/capture/project.ts";
 import { loadProjectConfig, NO_CONFIG, type LoadedConfig } from "../../base/config/project-config.ts";
 import { realPlace } from "../../base/host/real-place.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import { ProjectConfig, type UserConfig } from "../../base/schema/config.ts";
+import type { UserConfig } from "../../base/schema/config.ts";
 import { newId } from "../../base/schema/ids.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { Store } from "../../base/store/store.ts";
@@ -32,7 +32,7 @@ export async function openProject(store: Store, path: string, stateFolder: strin
 /** The project of a sandbox. One that started from no project of reality has an empty folder, and no config. */
 export async function projectOf(store: Store, { project, start }: SandboxRow, stateFolder: string): Promise<ProjectView> {
   if (start === undefined) return openProject(store, project, stateFolder);
-  return { row: await knownProject(store, project), ...NO_CONFIG, config: ProjectConfig.parse({}) };
+  return { row: await knownProject(store, project), ...NO_CONFIG };
 }
 
 /** The row of a folder, made at its first use. */

@@ -8,7 +8,6 @@ import { createHash } from "node:crypto";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { NO_CONFIG } from "../../base/config/project-config.ts";
-import { ProjectConfig } from "../../base/schema/config.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { WORKSPACE } from "../../base/schema/workspace.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
@@ -21,7 +20,7 @@ import { knownProject, type ProjectView } from "./projects.ts";
 export async function openWorkspace({ store, state }: Pick<Parts, "store" | "state">, name: string): Promise<ProjectView> {
   const path = join(state, "workspaces", name);
   await mkdir(path, { recursive: true, mode: 0o700 });
-  return { row: await knownProject(store, path), ...NO_CONFIG, config: ProjectConfig.parse({}) };
+  return { row: await knownProject(store, path), ...NO_CONFIG };
 }
 
 /** Throws for a sandbox that started elsewhere: there is no folder of reality that its change belongs to. */

@@ -70,8 +70,19 @@ export class Registry {
     throw new VivError("no_capacity", "Every range of ids of this machine is taken.");
   }
 
+  /** One reservation of two: the id and the range of processes that were launched ahead, under the name that a caller was given. */
+  join(named: Reservation, ahead: Reservation): Reservation {
+    this.#names.delete(ahead.name);
+    this.#releaseRange(named.range);
+    return { ...ahead, name: named.name };
+  }
+
   release({ name, range }: Pick<Reservation, "name" | "range">): void {
     this.#names.delete(name);
+    this.#releaseRange(range);
+  }
+
+  #releaseRange(range: number): void {
     if (this.#ranges.delete(range) && this.#kept.size < KEPT_RANGES) this.#kept.add(range);
     else this.#machine.release(range);
   }

@@ -22,10 +22,10 @@ import { bringBase, captureBase } from "../projects/service-data.ts";
 import { emptyBase, openWorkspace } from "../projects/workspaces.ts";
 import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-rows.ts";
 import { atOnce, type BringOptions, type ForkOptions, type StandingStill } from "./creation-options.ts";
-import type { LaunchAhead } from "./launches-ahead.ts";
+import { launchKindOf, type LaunchAhead } from "./launches-ahead.ts";
 import { Spares, type Spare, type SpareClaim } from "./spares.ts";
 import { refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
-import type { Disk, FirstUse, Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
+import type { Disk, FirstUse, LaunchSettings, Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
 import type { SandboxEnd } from "../ending/sandbox-end.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
 
@@ -116,8 +116,10 @@ export class Creation {
 
   /** Volume and processes are begun while the project is compared with reality. If it is another base, what was begun goes. */
   async #fromGuess(order: Order, guess: Base): Promise<StartedSandbox> {
-    const { input, origin, backend, asked, own, first } = order;
+    const { input, origin, backend, asked, first } = order;
     const source = { base: guess.id, project: origin.view.row.id };
+    const row = this.#composition.compose(input, { ...origin, base: guess }, backend, asked);
+    const { own, ahead } = this.#takeAhead(order.own, row, guess);
     // First, because the disk takes longest.
     const volume = backend.storage.disks.create(own.id, source, asked.limits.diskBytes);
     const capturing = origin.capture(backend);
@@ -125,10 +127,9 @@ export class Creation {
       if (base.id !== guess.id) throw new VivError("internal", "The project has changed.");
     });
     for (const begun of [volume, isRight]) begun.catch(() => undefined);
-    const row = this.#composition.compose(input, { ...origin, base: guess }, backend, asked);
     try {
       return await this.#held(guess, backend, () =>
-        this.#bring({ ...row, ...own }, guess, source, { first, guessed: { volume, isRight } }),
+        this.#bring({ ...row, ...own }, guess, source, { first, ahead, guessed: { volume, isRight } }),
       );
     } catch (error) {
       if ((await capturing).base.id === guess.id) throw error;
@@ -204,10 +205,10 @@ export class Creation {
   }
 
   /** A place among the sandboxes of this machine; spares have theirs outside. */
-  async #reserve({ storage }: Backend, name: string | undefined, ahead?: () => Reservation | undefined): Promise<Reservation> {
+  async #reserve({ storage }: Backend, name: string | undefined): Promise<Reservation> {
     await this.#admission.admit(storage.health);
     this.#admission.refuseAbove(this.#registry.count - this.spares.ids().size);
-    return ahead?.() ?? this.#registry.reserve(name);
+    return this.#registry.reserve(name);
   }
 
   async #origin({ project, empty }: CreateInput): Promise<Origin> {
@@ -239,10 +240,26 @@ export class Creation {
     return { base, volume, row: this.#composition.compose(input, { ...origin, ...captured }, backend, asked) };
   }
 
+  #launchesAhead(row: Pick<SandboxRow, "driver">): boolean {
+    return this.#parts.user.spares && this.#parts.backends.of(row).driver.capabilities.limits === "hard";
+  }
+
+  /** A launch ahead for a sandbox like this, and what that is then called: the name stays. */
+  #takeAhead(
+    named: Reservation,
+    like: LaunchSettings,
+    base: Base,
+    begun?: LaunchAhead,
+  ): { readonly own: Reservation; readonly ahead: LaunchAhead | undefined } {
+    const ahead = this.spares.ahead.take(launchKindOf(like, base), begun);
+    return { own: ahead === undefined ? named : this.#registry.join(named, ahead.reservation), ahead };
+  }
+
   /** A launch for a fork of this sandbox that will be asked for soon; undefined where nothing is launched ahead. */
   async launchAhead(from: SandboxRow): Promise<LaunchAhead | undefined> {
-    if (!this.#parts.user.spares || this.#parts.backends.of(from).driver.capabilities.limits !== "hard") return undefined;
-    return this.spares.ahead.begin(await narrowedFork(this.#parts, from), await openBase(this.#parts.store, from, from.base));
+    if (!this.#launchesAhead(from)) return undefined;
+    const like = await narrowedFork(this.#parts, from);
+    return this.spares.ahead.begin(launchKindOf(like, await openBase(this.#parts.store, from, from.base)));
   }
 
   /** A sandbox like another one, from a snapshot of it, and never wider than a new one would be. */
@@ -260,8 +277,8 @@ export class Creation {
   async #fork(from: SandboxRow, name: string | undefined, source: VolumeSource, how: BringOptions = {}): Promise<StartedSandbox> {
     const base = await openBase(this.#parts.store, from, from.base);
     const like = await narrowedFork(this.#parts, from);
-    const own = await this.#reserve(this.#parts.backends.of(from), name, () => how.ahead?.take(like));
-    const ahead = own === how.ahead?.reservation ? how.ahead : undefined;
+    const named = await this.#reserve(this.#parts.backends.of(from), name);
+    const { own, ahead } = this.#takeAhead(named, like, base, how.ahead);
     const row: SandboxRow = {
       ...like,
       ...beginning(from.idleMs),
@@ -321,7 +338,8 @@ export class Creation {
         return store.change((change) => recordRunning(change, row, processes));
       };
       const start = (on: Disk | Walls): Promise<StartedSandbox> => this.#sandboxStart.start({ row, on, record, first });
-      const starting = ahead === undefined ? start({ base, volume }) : ahead.finish(volume).then(start);
+      const disk = { base, volume };
+      const starting = ahead === undefined ? start(disk) : ahead.finish({ row, disk, isUsedAtOnce: first !== undefined }).then(start);
       const write = (): Promise<void> => store.change((change) => recordCreating(change, row, base));
       written = (guessed === undefined ? write() : guessed.isRight.then(write)).then(() => reach("create.row"));
       // It is looked at late or never; a rejection without a handler would end the server.
@@ -329,6 +347,7 @@ export class Creation {
       const started = await starting;
       reach("create.running");
       if ("base" in source && isAlike(row) && this.#parts.user.spares) this.spares.prepare(started.row, base);
+      if (this.#launchesAhead(row)) this.spares.ahead.prepare(launchKindOf(started.row, base));
       return started;
     } catch (error) {
       await Promise.allSettled([making, written]);

@@ -1,64 +1,82 @@
 /**
- * Launches for sandboxes whose files are not there yet, such as the fork in which an attempt is to be judged: namespaces and process 1
- * need no disk, and are made while the attempt still runs. A launch that waits has no row, like a spare: after a crash nothing of it is
- * left, because it ends with the helper. One that is not taken for a while is given up, since it holds the mounts of this machine.
+ * Launches of which the sandbox is not known yet: groups, namespaces and process 1 need neither project nor disk. One is begun for the fork
+ * in which an attempt will be judged, while the attempt still runs. Another one waits for whatever is made next, once a sandbox was made
+ * without a spare. A launch that waits has no row, like a spare: after a crash nothing of it is left, because it ends with the helper. One
+ * that is not taken for a while is given up, since it holds the mounts of this machine.
  */
 import { mountTable } from "../../base/host/mounts.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Base } from "../../base/store/rows.ts";
+import type { Base, LargeIds } from "../../base/store/rows.ts";
 import type { Walls } from "../../machine/drivers/drivers.ts";
-import type { VolumePaths } from "../../machine/volumes/disks.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
-import type { LaunchSettings, SandboxStart } from "./sandbox-start.ts";
-import { keyOf } from "./spare-key.ts";
+import { mappedIds } from "./owners.ts";
+import type { GivenSandbox, LaunchSettings, SandboxStart } from "./sandbox-start.ts";
 
+/** An attempt may work for long. */
 const UNUSED_MS = 60_000;
+/** Of the one that waits for whatever is made next: long enough for a caller that makes one after the other. */
+const NEXT_UNUSED_MS = 10_000;
+/** The request that was just answered, its caller and the next spare have the machine first. */
+const QUIET_MS = 15;
+
+/** What sandboxes have in common that can have the same launch. */
+export interface LaunchKind extends Pick<LaunchSettings, "driver" | "limits" | "sudo"> {
+  readonly largeIds: LargeIds;
+}
+
+export function launchKindOf(row: LaunchSettings, base: Base): LaunchKind {
+  const { driver, sudo } = row;
+  const { cpus, memoryBytes, diskBytes, processes } = row.limits;
+  return { driver, limits: { cpus, memoryBytes, diskBytes, processes }, sudo, largeIds: mappedIds(row, base) };
+}
 
 export class LaunchAhead {
   readonly reservation: Reservation;
   readonly #key: string;
   /** The launcher has its own copy of the mounts from the beginning on: of an old one, no sandbox is made. */
   readonly #mounts = mountTable();
-  readonly #asked = Promise.withResolvers<void>();
-  readonly #volume = Promise.withResolvers<VolumePaths>();
+  readonly #given = Promise.withResolvers<GivenSandbox>();
   readonly #walls: Promise<Walls>;
   readonly #expires: NodeJS.Timeout;
   #state: "waits" | "taken" | "over" = "waits";
 
-  constructor(sandboxStart: SandboxStart, kind: LaunchSettings, base: Base, reservation: Reservation) {
+  constructor(sandboxStart: SandboxStart, kind: LaunchKind, reservation: Reservation, unusedMs: number) {
     this.reservation = reservation;
-    this.#key = keyOf(kind);
-    this.#asked.promise.catch(() => undefined);
-    const disk = { base, asked: this.#asked.promise, volume: () => this.#volume.promise };
-    this.#walls = sandboxStart.startAhead({ ...kind, ...reservation }, disk);
+    this.#key = JSON.stringify(kind);
+    this.#given.promise.catch(() => undefined);
+    this.#walls = sandboxStart.launchAhead(reservation, kind, this.#given.promise);
     this.#walls.catch(() => this.drop());
-    this.#expires = setTimeout(() => this.drop(), UNUSED_MS).unref();
+    this.#expires = setTimeout(() => this.drop(), unusedMs).unref();
   }
 
-  /** For a sandbox of its kind, which then has it for itself. */
-  take(kind: LaunchSettings): Reservation | undefined {
-    if (this.#state !== "waits" || this.#key !== keyOf(kind) || this.#mounts !== mountTable()) return undefined;
+  get waits(): boolean {
+    return this.#state === "waits";
+  }
+
+  isOf(kind: LaunchKind): boolean {
+    return this.waits && this.#key === JSON.stringify(kind) && this.#mounts === mountTable();
+  }
+
+  /** For a sandbox of its kind, which then has it for itself. False where it can't be. */
+  take(kind: LaunchKind): boolean {
+    if (!this.isOf(kind)) return false;
     clearTimeout(this.#expires);
     this.#state = "taken";
-    return this.reservation;
+    return true;
   }
 
   /** The rest of a launch that was taken. */
-  finish(volume: () => Promise<VolumePaths>): Promise<Walls> {
-    volume().then(this.#volume.resolve, this.#volume.reject);
-    this.#asked.resolve();
+  finish(given: GivenSandbox): Promise<Walls> {
+    this.#given.resolve(given);
     return this.#walls;
   }
 
   /** Gives it up, unless a sandbox has it. */
   drop(): void {
-    if (this.#state !== "waits") return;
+    if (!this.waits) return;
     clearTimeout(this.#expires);
     this.#state = "over";
-    const none = new VivError("cancelled", "No sandbox needs this launch.");
-    this.#volume.promise.catch(() => undefined);
-    this.#volume.reject(none);
-    this.#asked.reject(none);
+    this.#given.reject(new VivError("cancelled", "No sandbox needs this launch."));
   }
 
   /** Resolves when nothing of it is left but what a sandbox has. */
@@ -73,21 +91,24 @@ export class LaunchesAhead {
   readonly #sandboxStart: SandboxStart;
   /** Ids without a row, which the reconciler leaves alone. */
   readonly #ids: Set<string>;
+  readonly #isBusy: () => boolean;
   readonly #waiting = new Map<LaunchAhead, Promise<void>>();
+  /** The one that waits for whatever is made next. */
+  #next: LaunchAhead | undefined;
+  #later: NodeJS.Timeout | undefined;
 
-  constructor(registry: Registry, sandboxStart: SandboxStart, ids: Set<string>) {
+  constructor(registry: Registry, sandboxStart: SandboxStart, ids: Set<string>, isBusy: () => boolean) {
     this.#registry = registry;
     this.#sandboxStart = sandboxStart;
     this.#ids = ids;
+    this.#isBusy = isBusy;
   }
 
-  begin(kind: LaunchSettings, base: Base): LaunchAhead {
+  begin(kind: LaunchKind, unusedMs = UNUSED_MS): LaunchAhead {
     const reservation = this.#registry.reserve();
     this.#ids.add(reservation.id);
-    const release = this.#registry.hold(base.id);
-    const launch = new LaunchAhead(this.#sandboxStart, kind, base, reservation);
+    const launch = new LaunchAhead(this.#sandboxStart, kind, reservation, unusedMs);
     const over = launch.settled().then((state) => {
-      release();
       this.#waiting.delete(launch);
       if (state === "taken") return;
       this.#ids.delete(reservation.id);
@@ -97,6 +118,21 @@ export class LaunchesAhead {
     return launch;
   }
 
+  /** `own`, a launch that was begun for the caller, or the one that waits for what is made next: taken, if one is of this kind. */
+  take(kind: LaunchKind, own?: LaunchAhead): LaunchAhead | undefined {
+    return [own, this.#next].find((launch) => launch?.take(kind) === true);
+  }
+
+  /** One of this kind waits in a moment, unless sandboxes are being made then: those would wait for the same locks of the kernel. */
+  prepare(kind: LaunchKind): void {
+    clearTimeout(this.#later);
+    this.#later = setTimeout(() => {
+      if (this.#isBusy() || this.#next?.isOf(kind) === true) return;
+      this.#next?.drop();
+      this.#next = this.begin(kind, NEXT_UNUSED_MS);
+    }, QUIET_MS).unref();
+  }
+
   /** The sandbox that took it has a row by now, or nothing is left of it. */
   known({ reservation }: LaunchAhead): void {
     this.#ids.delete(reservation.id);
@@ -104,6 +140,7 @@ export class LaunchesAhead {
 
   /** Gives up all that wait. */
   async clear(): Promise<void> {
+    clearTimeout(this.#later);
     for (const launch of this.#waiting.keys()) launch.drop();
     await Promise.all(this.#waiting.values());
   }

@@ -13,13 +13,13 @@
 import { errorText } from "../../base/host/log.ts";
 import { projectInside } from "../../base/schema/workspace.ts";
 import type { Base, SandboxRow } from "../../base/store/rows.ts";
-import type { Walls } from "../../machine/drivers/drivers.ts";
+import type { LaunchContent, Walls } from "../../machine/drivers/drivers.ts";
 import type { VolumePaths } from "../../machine/volumes/disks.ts";
 import type { Networks } from "../permissions/networks.ts";
 import type { LiveSandbox } from "../shared/live.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Reservation } from "../shared/registry.ts";
-import { mappedIds } from "./owners.ts";
+import { launchKindOf, type LaunchKind } from "./launches-ahead.ts";
 import type { Services } from "./services.ts";
 
 /** What a row says of its processes: enough for a later server to find them, and to start the services that were not started. */
@@ -28,9 +28,8 @@ export type Processes = Pick<SandboxRow, "launched" | "serviceCommands">;
 /** What processes are launched from. */
 export interface Disk {
   readonly base: Base;
-  /** As in a LaunchRequest. */
+  /** As in a LaunchContent. */
   readonly volume: () => Promise<VolumePaths>;
-  readonly asked?: Promise<void>;
 }
 
 /** What is done with the processes before the row says that they run. If the row can't be written, they end, and this with them. */
@@ -59,6 +58,13 @@ export type LaunchSettings = Pick<
   "driver" | "project" | "start" | "readOnly" | "sealed" | "base" | "user" | "home" | "masked" | "exposed" | "sudo" | "limits" | "network"
 >;
 
+/** The sandbox that a launch is for. */
+export interface GivenSandbox {
+  readonly row: Reservation & LaunchSettings;
+  readonly disk: Disk;
+  readonly isUsedAtOnce: boolean;
+}
+
 export class SandboxStart {
   readonly #parts: Pick<Parts, "backends" | "live" | "log" | "reach">;
   readonly #networks: Networks;
@@ -73,7 +79,10 @@ export class SandboxStart {
   /** Whatever fails, processes that were launched are in the live entry: the caller ends them, and closes their ways out. */
   async start({ row, on, before, record, first }: StartInput): Promise<StartedSandbox> {
     const { driver } = this.#parts.backends.of(row);
-    const { walls, opened } = "launched" in on ? { walls: on, opened: this.#networks.open(row) } : await this.#launchAndOpen(row, on);
+    const { walls, opened } =
+      "launched" in on
+        ? { walls: on, opened: this.#networks.open(row) }
+        : await this.#launchAndOpen(row, launchKindOf(row, on.base), { row, disk: on, isUsedAtOnce: first !== undefined });
     this.#parts.live.add(row.id, walls, driver, before);
     const processes = { launched: walls.launched, serviceCommands: this.#services.commandsOf(row) };
     await opened;
@@ -84,13 +93,18 @@ export class SandboxStart {
   }
 
   /** Processes of a spare: no row and no live entry until start() gets them. */
-  async startAhead(spare: Reservation & LaunchSettings, disk: Disk): Promise<Walls> {
-    const { walls, opened } = await this.#launchAndOpen(spare, disk);
+  startAhead(spare: Reservation & LaunchSettings, disk: Disk): Promise<Walls> {
+    return this.launchAhead(spare, launchKindOf(spare, disk.base), { row: spare, disk, isUsedAtOnce: false });
+  }
+
+  /** The same for a sandbox that is given later. */
+  async launchAhead(own: Reservation, kind: LaunchKind, given: GivenSandbox | Promise<GivenSandbox>): Promise<Walls> {
+    const { walls, opened } = await this.#launchAndOpen(own, kind, given);
     try {
       await opened;
     } catch (error) {
       // Opened again by start().
-      this.#parts.log.info("the way out of a spare was not opened", { error: errorText(error) });
+      this.#parts.log.info("the way out of a sandbox made ahead was not opened", { error: errorText(error) });
     }
     return walls;
   }
@@ -118,37 +132,34 @@ export class SandboxStart {
 
   /** The ways out are opened as soon as there is a folder for their sockets; where the driver has none, there is nothing to open. */
   async #launchAndOpen(
-    row: Reservation & LaunchSettings,
-    { base, volume, asked }: Disk,
+    { id, range }: Reservation,
+    { driver, limits, sudo, largeIds }: LaunchKind,
+    given: GivenSandbox | Promise<GivenSandbox>,
   ): Promise<{ readonly walls: Walls; readonly opened: Promise<void> | undefined }> {
     let opened: Promise<void> | undefined;
-    const open = (): void => {
-      opened = this.#networks.open(row);
-      opened.catch(() => undefined);
-    };
+    const contentOf = ({ row, disk, isUsedAtOnce }: GivenSandbox): LaunchContent => ({
+      ...disk,
+      name: row.name,
+      project: projectInside(row),
+      mask: row.masked,
+      expose: row.exposed,
+      readOnly: row.readOnly === true,
+      sealed: row.sealed === true,
+      home: row.home,
+      isUsedAtOnce,
+      meanwhile: () => {
+        opened = this.#networks.open(row);
+        opened.catch(() => undefined);
+      },
+    });
+    const content = given instanceof Promise ? given.then(contentOf) : contentOf(given);
+    if (content instanceof Promise) content.catch(() => undefined);
     try {
-      const walls = await this.#parts.backends.of(row).driver.launch({
-        sandbox: row.id,
-        name: row.name,
-        volume,
-        base,
-        project: projectInside(row),
-        limits: row.limits,
-        range: row.range,
-        largeIds: mappedIds(row, base),
-        mask: row.masked,
-        expose: row.exposed,
-        sudo: row.sudo,
-        readOnly: row.readOnly === true,
-        sealed: row.sealed === true,
-        home: row.home,
-        meanwhile: open,
-        ...(asked === undefined ? {} : { asked }),
-      });
+      const walls = await this.#parts.backends.of({ driver }).driver.launch({ sandbox: id, range, limits, sudo, largeIds, content });
       return { walls, opened };
     } catch (error) {
       await opened?.catch(() => undefined);
-      this.#networks.close(row.id);
+      this.#networks.close(id);
       throw error;
     }
   }

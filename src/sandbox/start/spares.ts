@@ -64,7 +64,7 @@ export class Spares {
     this.#parts = parts;
     this.#registry = registry;
     this.#sandboxStart = sandboxStart;
-    this.ahead = new LaunchesAhead(registry, sandboxStart, this.#ids);
+    this.ahead = new LaunchesAhead(registry, sandboxStart, this.#ids, () => this.#demand.isBusy(0));
   }
 
   /** Ids of spares and of launches ahead, for the reconciler. */

@@ -33,9 +33,10 @@ export class FolderDriver implements Driver {
 
   async launch(request: LaunchRequest): Promise<Walls> {
     const records = this.#records(request.sandbox);
-    const { folder } = await request.volume();
+    const content = await request.content;
+    const { folder } = await content.volume();
     await mkdir(records, { recursive: true, mode: 0o700 });
-    const place = { root: realpathSync(projectIn(folder)), project: request.project };
+    const place = { root: realpathSync(projectIn(folder)), project: content.project };
     await writeFile(placeFile(records), JSON.stringify(place), { mode: 0o600 });
     return this.#open(request.sandbox, place);
   }

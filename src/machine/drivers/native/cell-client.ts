@@ -62,6 +62,11 @@ export class CellClient {
     this.files = new CellFiles(socketPath);
   }
 
+  /** A connection for the first command, also before process 1 has begun to answer. */
+  prepare(): void {
+    this.#ready.prepare();
+  }
+
   /** Resolves when the program runs. */
   exec(exec: CellExec): Promise<CellCommand> {
     const subject = { name: exec.command[0] ?? "", user: exec.user, cwd: exec.cwd };

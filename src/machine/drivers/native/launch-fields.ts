@@ -25,7 +25,6 @@ export function launchFields(request: LaunchRequest, launcher: Launcher, places:
     ["sandbox", request.sandbox],
     ["mode", launcher.mode],
     ...idFields(request, launcher),
-    ["hostname", request.name],
     ["socket", places.socket],
     ["logs", places.logs],
     ["run", places.run],

@@ -85,10 +85,11 @@ export class NativeDriver implements Driver {
     try {
       // Process 1 is another user and finds the sockets by name; the state folder above is closed to all other users.
       mkdirSync(this.#runFolder(request.sandbox), { recursive: true, mode: 0o711 });
-      const reply = await this.#launchWith(request);
+      const cell = new CellClient(this.#socket(request.sandbox));
+      const reply = await this.#launchWith(request, cell);
       const [pid, start] = [reply.number("pid") ?? 0, reply.get("start") ?? ""];
       const process1 = { pid, start, boot: this.#boot, owner: this.#options.owner };
-      return this.#walls(request.sandbox, process1, request.limits);
+      return this.#walls(request.sandbox, process1, request.limits, cell);
     } catch (error) {
       await this.clear(request.sandbox, "remove");
       if (!(error instanceof CellError)) throw error;
@@ -101,7 +102,7 @@ export class NativeDriver implements Driver {
   }
 
   /** The kernel makes namespaces while the volume is made and all else is done; the helper is told of the disk when both are there. */
-  async #launchWith(request: LaunchRequest): Promise<Fields> {
+  async #launchWith(request: LaunchRequest, cell: CellClient): Promise<Fields> {
     const { host } = this.#options;
     const { sandbox } = request;
     const places = { socket: this.#socket(sandbox), run: this.#runFolder(sandbox), logs: this.#logFolder(sandbox) };
@@ -116,15 +117,18 @@ export class NativeDriver implements Driver {
       }
     };
     try {
-      const making = request.volume();
+      const content = await request.content;
+      const making = content.volume();
       making.catch(() => undefined);
-      const masking = this.#maskWhenAsked(request);
+      const masking = this.#mask(content);
       masking.catch(() => undefined);
-      request.meanwhile?.();
+      content.meanwhile?.();
       const mask = await masking;
       writeFileSync(this.#maskFile(sandbox), basename(mask.path), { mode: 0o600 });
-      const told = tell(await this.#plan({ ...request, volume: await making }, mask));
-      const launched = withTimeout(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${request.name}`);
+      const plan = await this.#plan({ ...content, volume: await making }, mask);
+      const told = tell([["hostname", content.name], ...plan]);
+      if (content.isUsedAtOnce) cell.prepare();
+      const launched = withTimeout(launching, LIMITS.launchTimeoutMs, `The launch of sandbox ${content.name}`);
       return (await Promise.all([launched, told]))[0];
     } catch (error) {
       // Else it would wait for a disk as long as the helper lives.
@@ -136,11 +140,6 @@ export class NativeDriver implements Driver {
 
   async #plan(request: PlanRequest, mask: Layer): Promise<Field[]> {
     return this.#options.mode === "root" ? await this.#rootPlan(request, mask) : this.#userPlan(request, mask);
-  }
-
-  async #maskWhenAsked({ asked, ...request }: LaunchRequest): Promise<Layer> {
-    if (asked !== undefined) await asked;
-    return this.#mask(request);
   }
 
   #mask({ home, project, mask, expose }: MaskRequest): Promise<Layer> {
@@ -165,7 +164,9 @@ export class NativeDriver implements Driver {
     const process1 = readProcess1(launched);
     // In a copy of a state folder stand the processes of the original.
     if (process1 === undefined || process1.boot !== this.#boot || (process1.owner ?? owner) !== owner) return undefined;
-    return (await this.#isWatched(sandbox, process1)) ? this.#walls(sandbox, process1, limits) : undefined;
+    return (await this.#isWatched(sandbox, process1))
+      ? this.#walls(sandbox, process1, limits, new CellClient(this.#socket(sandbox)))
+      : undefined;
   }
 
   /** Lets the helper watch for the end of a process 1; false when that has come. */
@@ -188,12 +189,12 @@ export class NativeDriver implements Driver {
     for (const [sandbox, process1] of this.#launched) if (!(await this.#isWatched(sandbox, process1))) this.exited(sandbox);
   }
 
-  #walls(sandbox: string, process1: Process1, limits: Limits): NativeWalls {
+  #walls(sandbox: string, process1: Process1, limits: Limits, cell: CellClient): NativeWalls {
     this.#launched.set(sandbox, process1);
     return new NativeWalls({
       sandbox,
       process1,
-      socket: this.#socket(sandbox),
+      cell,
       host: this.#options.host,
       cgroups: this.#options.cgroups,
       limits,

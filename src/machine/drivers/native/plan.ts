@@ -7,12 +7,12 @@ import type { Layer } from "../../capture/masks.ts";
 import type { SharedList } from "../../volumes/shared.ts";
 import { PROJECT_SLOT } from "../../volumes/volumes.ts";
 import type { VolumePaths } from "../../volumes/disks.ts";
-import type { LaunchRequest } from "../drivers.ts";
+import type { LaunchContent } from "../drivers.ts";
 import { Slots } from "./slots.ts";
 import type { UserFolder } from "./user-folders.ts";
 
 /** A launch whose volume is there. */
-export type PlanRequest = Omit<LaunchRequest, "volume"> & { readonly volume: VolumePaths };
+export type PlanRequest = Omit<LaunchContent, "volume"> & { readonly volume: VolumePaths };
 
 export type Field = readonly [key: string, value: string];
 

@@ -19,7 +19,7 @@ import { WatchedLimits } from "./watched.ts";
 interface WallsOptions {
   readonly sandbox: string;
   readonly process1: Process1;
-  readonly socket: string;
+  readonly cell: CellClient;
   readonly host: CellHost;
   readonly cgroups: Cgroups | undefined;
   readonly limits: Limits;
@@ -52,7 +52,7 @@ export class NativeWalls implements Walls {
     this.#options = options;
     this.launched = options.process1;
     this.processId = options.process1.pid;
-    this.#cell = new CellClient(options.socket);
+    this.#cell = options.cell;
     this.commands = {
       exec: (request) => this.#cell.exec({ ...request, logBytes: LIMITS.commandLogBytes }),
       attach: (command, stdin) => this.#cell.attach(command, stdin),
