@@ -54,11 +54,16 @@ async function againstBwrap(server: BenchServer, { quick }: Settings): Promise<M
     }),
   );
   const unprepared = await withoutSpare(server, pairCount(quick));
-  const ratio = round(unprepared.median / (measured.raw["bwrap"]?.median ?? Number.NaN));
-  return { ...measured, raw: { ...measured.raw, "vivarium without spare": unprepared }, more: { ...measured.more, without_spare: ratio } };
+  const unkept = await BenchServer.with((bare) => withoutSpare(bare, pairCount(quick)), { spares: false });
+  const ratio = ({ median }: Series): number => round(median / (measured.raw["bwrap"]?.median ?? Number.NaN));
+  return {
+    ...measured,
+    raw: { ...measured.raw, "vivarium without spare": unprepared, "nothing ahead": unkept },
+    more: { ...measured.more, without_spare: ratio(unprepared), nothing_ahead: ratio(unkept) },
+  };
 }
 
-/** The server makes a sandbox ahead in the background; this is what a create takes when there is none. */
+/** The server makes a sandbox ahead in the background; this is what a create takes that no such sandbox fits. */
 async function withoutSpare(server: BenchServer, count: number): Promise<Series> {
   const samples: number[] = [];
   for (let index = 0; index < count; index += 1) samples.push(await rested(() => server.createAndRemove(undefined, { ahead: false })));

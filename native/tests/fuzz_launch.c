@@ -68,12 +68,12 @@ static void check_launch(const struct launch *launch) {
     if (launch->views[at].path[0] != '/' || launch->views[at].name[0] == '.' || strchr(launch->views[at].name, '/') != NULL) abort();
   for (size_t at = 0; at < launch->more_uids.count; at++)
     if (launch->more_uids.list[at].outside < 65536) abort();
-  touch(launch->hostname);
   touch(launch->logs);
   launches++;
 }
 
 static void check_disk(const struct launch *launch) {
+  touch(launch->hostname);
   if (launch->tree_count > TREES_MOST || launch->mount_count > MOUNTS_MOST || launch->read_only_count > MOUNTS_MOST) abort();
   if (!launch->tmpfs_root && (launch->mount_count == 0 || strcmp(launch->mounts[0].parts[1], "/") != 0)) abort();
   for (size_t at = 0; at < launch->tree_count; at++)
