@@ -66,7 +66,10 @@ describe("a storm in one sandbox", needs("root", "btrfs", "compiler"), () => {
       for n in 1 2 3 4; do (while :; do dd if=/dev/zero of=storm$n bs=1M count=100 conv=fsync,notrunc; done) & done
       for n in 1 2 3 4; do (while :; do dd if=/dev/urandom of=sync$n bs=4k count=1000 oflag=dsync conv=notrunc; done) & done
       wait`;
-    const stormy = await during(`(${line}) 2>/dev/null`, () => siblingWaits(0.95));
+    const stormy = await during(`(${line}) 2>/dev/null`, async () => {
+      await eventually(written, (bytes) => bytes - begin - bySibling > 64 * MIB);
+      return siblingWaits(0.95);
+    });
     const inStorm = written() - begin - bySibling;
     // It is a storm, and it falls on the disk that the sibling writes to.
     expect(inStorm).toBeGreaterThan(64 * MIB);
