@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -61,6 +62,13 @@ static int prepare(struct launch *launch) {
 static int await_disk(struct launch *launch, int from, struct fields *disk) {
   struct header header;
   char *payload;
+  struct pollfd ends[] = {{.fd = from, .events = POLLIN}, {.fd = launch->channel}};
+  while (poll(ends, 2, -1) < 0 && errno == EINTR) continue;
+  if (ends[0].revents == 0) {
+    launch->message = "process 1 ended before it had a disk";
+    errno = ECANCELED;
+    return failed(launch, "process 1");
+  }
   errno = 0;
   if (receive_frame(from, &header, &payload) != 0) {
     launch->message = "there is no disk for it";

@@ -189,6 +189,7 @@ export class Recovery {
       new Set([
         ...(await store.sandboxes.list()).map((row) => row.id),
         ...this.#sandboxes.creation.spares.ids(),
+        ...this.#sandboxes.creation.making,
         ...this.#parts.live.entries().map(([id]) => id),
       ]);
     const removed: string[] = [];

@@ -3,7 +3,7 @@
  * made next.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { namesIn } from "../../src/base/host/names-in.ts";
@@ -109,6 +109,27 @@ describe("a fork that is launched ahead", needs("root"), () => {
     expect(other.id).not.toBe(waiting);
     expect((await server.client.call("inspectSandbox", { sandbox: "other" })).limits.processes).toBe(77);
     await server.client.call("prune", { all: true });
+  });
+
+  const childrenOf = (pid: number): number[] =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+  const helper = (): number =>
+    childrenOf(server.pid).find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("cell\0host")) ?? 0;
+
+  test.each(["the helper", "its process 1"])("is not used when %s has ended while it waited", async (what) => {
+    const create = async (name: string): Promise<string | undefined> =>
+      (await server.client.call("createSandbox", { project: server.project, name, run: { command: ["cat", "value"] } })).result?.stdout;
+    await create("first");
+    const waiting = await aheadAreAtLeast(1);
+    // Process 1 of a sandbox that runs is a child of the helper; that of one that waits is a child of its launcher, which is outside.
+    const isOutside = (pid: number): boolean => /^NSpid:\t\d+$/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+    const waitingOnes = childrenOf(helper()).filter(isOutside).flatMap(childrenOf);
+    const victim = what === "the helper" ? helper() : waitingOnes.at(-1);
+    expect(victim).toBeGreaterThan(1);
+    process.kill(victim ?? 0, "SIGKILL");
+    if (what === "its process 1") await eventually(ahead, (found) => waiting.some((id) => !found.includes(id)), 5_000);
+    expect(await create("second")).toBe("wrong\n");
+    expect(await create("third")).toBe("wrong\n");
   });
 
   test("is gone after a kill -9 of the server, and the attempt is judged all the same", async () => {

@@ -11,15 +11,12 @@ import type { VolumePaths, VolumeSource } from "../../machine/volumes/disks.ts";
 import { Admission } from "./admission.ts";
 import { openBase } from "../projects/bases.ts";
 import { Composition, type CreateSettings, type UnnamedRow } from "./composition.ts";
-import { isAlike, type Captured, type Origin } from "./origin.ts";
+import { isAlike, originOf, type Captured, type Origin } from "./origin.ts";
 import { narrowedFork } from "../permissions/narrowing.ts";
 import { refuseWider } from "../permissions/networks.ts";
 import type { Parts } from "../shared/parts.ts";
 import type { Backend } from "../../machine/backends.ts";
-import { openProject } from "../projects/projects.ts";
 import type { Registry, Reservation } from "../shared/registry.ts";
-import { bringBase, captureBase } from "../projects/service-data.ts";
-import { emptyBase, openWorkspace } from "../projects/workspaces.ts";
 import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-rows.ts";
 import { atOnce, type BringOptions, type ForkOptions, type StandingStill } from "./creation-options.ts";
 import { launchKindOf, type LaunchAhead } from "./launches-ahead.ts";
@@ -43,12 +40,12 @@ interface Order {
   readonly first: FirstUse | undefined;
 }
 
-const OWN_USER = "Its commands run with the id of the server's own user, because a server of root alone can give them another one.";
-
 type CreationParts = Pick<Parts, "store" | "backends" | "user" | "uid" | "home" | "state" | "locks" | "log" | "reserve" | "reach">;
 
 export class Creation {
   readonly spares: Spares;
+  /** Ids that may have processes before they have a row. */
+  readonly making = new Set<string>();
   readonly #parts: CreationParts;
   readonly #registry: Registry;
   readonly #admission: Admission;
@@ -68,7 +65,7 @@ export class Creation {
 
   /** From what the input names, unless the caller has an origin. `first` is called where no service has to be awaited. */
   async create(input: CreateInput, given?: Origin, first?: FirstUse): Promise<StartedSandbox> {
-    const origin = given ?? (await this.#origin(input));
+    const origin = given ?? (await originOf(this.#parts, this.#composition, input));
     const { view } = origin;
     const backend = this.#backend(input, view.config);
     refuseUnheldLimits(input, backend);
@@ -87,10 +84,10 @@ export class Creation {
     }
   }
 
-  async #fromOrigin(order: Order, claim: SpareClaim | undefined): Promise<StartedSandbox> {
+  async #fromOrigin(order: Order, claim?: SpareClaim, captured?: Captured): Promise<StartedSandbox> {
     const { origin, backend, own, first } = order;
     const ahead = claim === undefined ? undefined : (): Promise<VolumeAhead | undefined> => this.spares.volumeOf(claim);
-    const { base, row, volume } = await this.#prepare(order, ahead).catch((error: unknown) => {
+    const { base, row, volume } = await this.#prepare(order, ahead, captured).catch((error: unknown) => {
       if (claim !== undefined) this.spares.drop(claim);
       this.#registry.release(own);
       throw error;
@@ -100,7 +97,7 @@ export class Creation {
       const spare = claim === undefined ? undefined : await this.spares.use(claim, row, volume);
       if (spare === undefined) return this.#bring({ ...row, ...own }, base, { base: base.id, project: origin.view.row.id }, { first });
       this.#registry.release(own);
-      return this.#claim(row, base, spare, first);
+      return this.#claim(row, base, spare);
     });
   }
 
@@ -118,8 +115,10 @@ export class Creation {
   async #fromGuess(order: Order, guess: Base): Promise<StartedSandbox> {
     const { input, origin, backend, asked, first } = order;
     const source = { base: guess.id, project: origin.view.row.id };
-    const row = this.#composition.compose(input, { ...origin, base: guess }, backend, asked);
-    const { own, ahead } = this.#takeAhead(order.own, row, guess);
+    const { row, own, ahead } = this.#orReleased(order.own, () => {
+      const composed = this.#composition.compose(input, { ...origin, base: guess }, backend, asked);
+      return { row: composed, ...this.#takeAhead(order.own, composed, guess) };
+    });
     // First, because the disk takes longest.
     const volume = backend.storage.disks.create(own.id, source, asked.limits.diskBytes);
     const capturing = origin.capture(backend);
@@ -132,8 +131,21 @@ export class Creation {
         this.#bring({ ...row, ...own }, guess, source, { first, ahead, guessed: { volume, isRight } }),
       );
     } catch (error) {
-      if ((await capturing).base.id === guess.id) throw error;
-      return this.#fromOrigin({ ...order, own: await this.#reserve(backend, input.name) }, undefined);
+      const captured = await capturing;
+      if (captured.base.id === guess.id) throw error;
+      return this.#held(captured.base, backend, async () => {
+        const again = { ...order, own: await this.#reserve(backend, input.name) };
+        return this.#fromOrigin(again, undefined, captured);
+      });
+    }
+  }
+
+  #orReleased<T>(own: Reservation, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      this.#registry.release(own);
+      throw error;
     }
   }
 
@@ -152,7 +164,7 @@ export class Creation {
 
   /** A sandbox that never runs: what the input names as it is now, as one snapshot to fork from. No launch is paid for it. */
   async freeze(input: CreateInput): Promise<{ readonly sandbox: string; readonly snapshot: string }> {
-    const origin = await this.#origin(input);
+    const origin = await originOf(this.#parts, this.#composition, input);
     const backend = this.#backend(input, origin.view.config);
     refuseUnheldLimits(input, backend);
     refuseUnheldSystem(input, backend);
@@ -211,31 +223,12 @@ export class Creation {
     return this.#registry.reserve(name);
   }
 
-  async #origin({ project, empty }: CreateInput): Promise<Origin> {
-    if (empty === true) {
-      const view = await openWorkspace(this.#parts, "empty");
-      const capture = async (backend: Backend): Promise<Captured> => ({
-        base: await emptyBase(this.#parts, view, backend, this.#composition.emptyUser(backend), "lasting"),
-        notes: backend.driver.capabilities.allUsers ? [] : [OWN_USER],
-      });
-      return { view, start: { from: "empty" }, capture };
-    }
-    if (project === undefined) throw new VivError("internal", "A sandbox is made from nothing.");
-    const view = await openProject(this.#parts.store, project, this.#parts.state);
-    return {
-      view,
-      capture: async (backend, ahead) =>
-        ahead === undefined
-          ? { base: await captureBase(this.#parts, view, backend, "fresh") }
-          : bringBase(this.#parts, view, backend, ahead),
-    };
-  }
-
   async #prepare(
     { input, origin, backend, asked }: Omit<Order, "own" | "first">,
     ahead?: () => Promise<VolumeAhead | undefined>,
+    known?: Captured,
   ): Promise<Prepared> {
-    const captured = await origin.capture(backend, ahead);
+    const captured = known ?? (await origin.capture(backend, ahead));
     const { base, volume = "untouched" } = captured;
     return { base, volume, row: this.#composition.compose(input, { ...origin, ...captured }, backend, asked) };
   }
@@ -278,7 +271,7 @@ export class Creation {
     const base = await openBase(this.#parts.store, from, from.base);
     const like = await narrowedFork(this.#parts, from);
     const named = await this.#reserve(this.#parts.backends.of(from), name);
-    const { own, ahead } = this.#takeAhead(named, like, base, how.ahead);
+    const { own, ahead } = this.#orReleased(named, () => this.#takeAhead(named, like, base, how.ahead));
     const row: SandboxRow = {
       ...like,
       ...beginning(from.idleMs),
@@ -293,18 +286,18 @@ export class Creation {
   }
 
   /** A spare becomes a sandbox by getting a row. An operation that finds the row before that waits. */
-  #claim(row: UnnamedRow, base: Base, { id, name, range, walls }: Spare, first: FirstUse | undefined): Promise<StartedSandbox> {
-    return this.#parts.locks.run(id, () => this.#claimLocked({ ...row, id, name, range }, base, walls, first));
+  #claim(row: UnnamedRow, base: Base, { id, name, range, walls }: Spare): Promise<StartedSandbox> {
+    return this.#parts.locks.run(id, () => this.#claimLocked({ ...row, id, name, range }, base, walls));
   }
 
-  async #claimLocked(created: SandboxRow, base: Base, walls: Walls, first: FirstUse | undefined): Promise<StartedSandbox> {
+  async #claimLocked(created: SandboxRow, base: Base, walls: Walls): Promise<StartedSandbox> {
     const record = (processes: Processes): Promise<SandboxRow> =>
       this.#parts.store.change(async (change) => {
         await recordCreating(change, created, base);
         return recordRunning(change, created, processes);
       });
     try {
-      const started = await this.#sandboxStart.start({ row: created, on: walls, record, first });
+      const started = await this.#sandboxStart.start({ row: created, on: walls, record });
       this.#parts.reach("create.claimed");
       if (this.#parts.user.spares) this.spares.prepare(started.row, base);
       return started;
@@ -331,13 +324,20 @@ export class Creation {
       return (await Promise.all([making, guessed?.isRight]))[0];
     };
     let written: Promise<void> | undefined;
+    this.making.add(row.id);
     try {
       const record = async (processes: Processes): Promise<SandboxRow> => {
         await written;
         reach("create.launch");
         return store.change((change) => recordRunning(change, row, processes));
       };
-      const start = (on: Disk | Walls): Promise<StartedSandbox> => this.#sandboxStart.start({ row, on, record, first });
+      const start = (on: Disk | Walls): Promise<StartedSandbox> =>
+        this.#sandboxStart.start({
+          row,
+          on,
+          record,
+          ...(first === undefined ? {} : { first: { use: first, known: async () => written } }),
+        });
       const disk = { base, volume };
       const starting = ahead === undefined ? start(disk) : ahead.finish({ row, disk, isUsedAtOnce: first !== undefined }).then(start);
       const write = (): Promise<void> => store.change((change) => recordCreating(change, row, base));
@@ -350,11 +350,12 @@ export class Creation {
       if (this.#launchesAhead(row)) this.spares.ahead.prepare(launchKindOf(started.row, base));
       return started;
     } catch (error) {
-      await Promise.allSettled([making, written]);
+      await Promise.allSettled([guessed?.volume, making, written]);
       await this.#undo(row, error);
       throw error;
     } finally {
       if (ahead !== undefined) this.spares.ahead.known(ahead);
+      this.making.delete(row.id);
     }
   }
 

@@ -4,6 +4,7 @@
  * without a spare. A launch that waits has no row, like a spare: after a crash nothing of it is left, because it ends with the helper. One
  * that is not taken for a while is given up, since it holds the mounts of this machine.
  */
+import { errorText, type Logger } from "../../base/host/log.ts";
 import { mountTable } from "../../base/host/mounts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import type { Base, LargeIds } from "../../base/store/rows.ts";
@@ -86,36 +87,58 @@ export class LaunchAhead {
   }
 }
 
+interface LaunchesAheadOptions {
+  /** Ids without a row, which the reconciler leaves alone. */
+  readonly ids: Set<string>;
+  /** Whether sandboxes are being made. */
+  readonly isBusy: () => boolean;
+  readonly log: Logger;
+}
+
 export class LaunchesAhead {
   readonly #registry: Registry;
   readonly #sandboxStart: SandboxStart;
-  /** Ids without a row, which the reconciler leaves alone. */
   readonly #ids: Set<string>;
   readonly #isBusy: () => boolean;
+  readonly #log: Logger;
   readonly #waiting = new Map<LaunchAhead, Promise<void>>();
   /** The one that waits for whatever is made next. */
   #next: LaunchAhead | undefined;
   #later: NodeJS.Timeout | undefined;
+  #closed = false;
 
-  constructor(registry: Registry, sandboxStart: SandboxStart, ids: Set<string>, isBusy: () => boolean) {
+  constructor(registry: Registry, sandboxStart: SandboxStart, { ids, isBusy, log }: LaunchesAheadOptions) {
     this.#registry = registry;
     this.#sandboxStart = sandboxStart;
     this.#ids = ids;
     this.#isBusy = isBusy;
+    this.#log = log;
   }
 
   begin(kind: LaunchKind, unusedMs = UNUSED_MS): LaunchAhead {
     const reservation = this.#registry.reserve();
-    this.#ids.add(reservation.id);
-    const launch = new LaunchAhead(this.#sandboxStart, kind, reservation, unusedMs);
-    const over = launch.settled().then((state) => {
-      this.#waiting.delete(launch);
-      if (state === "taken") return;
-      this.#ids.delete(reservation.id);
+    try {
+      this.#ids.add(reservation.id);
+      const launch = new LaunchAhead(this.#sandboxStart, kind, reservation, unusedMs);
+      const over = launch.settled().then((state) => {
+        this.#waiting.delete(launch);
+        if (state === "over") this.#forget(reservation);
+      });
+      this.#waiting.set(launch, over);
+      return launch;
+    } catch (error) {
+      this.#forget(reservation);
+      throw error;
+    }
+  }
+
+  #forget(reservation: Reservation): void {
+    this.#ids.delete(reservation.id);
+    try {
       this.#registry.release(reservation);
-    });
-    this.#waiting.set(launch, over);
-    return launch;
+    } catch (error) {
+      this.#log.warn("the id range of a launch was not given back", { error: errorText(error) });
+    }
   }
 
   /** `own`, a launch that was begun for the caller, or the one that waits for what is made next: taken, if one is of this kind. */
@@ -126,11 +149,17 @@ export class LaunchesAhead {
   /** One of this kind waits in a moment, unless sandboxes are being made then: those would wait for the same locks of the kernel. */
   prepare(kind: LaunchKind): void {
     clearTimeout(this.#later);
-    this.#later = setTimeout(() => {
+    if (!this.#closed) this.#later = setTimeout(() => this.#replaceNext(kind), QUIET_MS).unref();
+  }
+
+  #replaceNext(kind: LaunchKind): void {
+    try {
       if (this.#isBusy() || this.#next?.isOf(kind) === true) return;
       this.#next?.drop();
       this.#next = this.begin(kind, NEXT_UNUSED_MS);
-    }, QUIET_MS).unref();
+    } catch (error) {
+      this.#log.info("no launch could be made ahead", { error: errorText(error) });
+    }
   }
 
   /** The sandbox that took it has a row by now, or nothing is left of it. */
@@ -138,10 +167,16 @@ export class LaunchesAhead {
     this.#ids.delete(reservation.id);
   }
 
-  /** Gives up all that wait. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.clear();
+  }
+
+  /** Gives up all that wait. Those that a sandbox has are that sandbox's. */
   async clear(): Promise<void> {
     clearTimeout(this.#later);
-    for (const launch of this.#waiting.keys()) launch.drop();
-    await Promise.all(this.#waiting.values());
+    const waiting = [...this.#waiting].filter(([launch]) => launch.waits);
+    for (const [launch] of waiting) launch.drop();
+    await Promise.all(waiting.map(([, over]) => over));
   }
 }

@@ -4,7 +4,13 @@ import type { Backend } from "../../machine/backends.ts";
 import type { HostRule } from "../../base/schema/network.ts";
 import type { StartingPoint } from "../../base/schema/start.ts";
 import type { Base } from "../../base/store/rows.ts";
-import type { ProjectView } from "../projects/projects.ts";
+import { VivError } from "../../base/schema/errors.ts";
+import type { CreateInput } from "../../base/schema/contracts.ts";
+import { openProject, type ProjectView } from "../projects/projects.ts";
+import { bringBase, captureBase, type CaptureParts } from "../projects/service-data.ts";
+import { emptyBase, openWorkspace } from "../projects/workspaces.ts";
+import type { Parts } from "../shared/parts.ts";
+import type { Composition } from "./composition.ts";
 
 /** What a new sandbox is made from. */
 export interface Origin {
@@ -30,4 +36,27 @@ export interface Captured {
 /** Whether the next sandbox of its project may be one that was made ahead. Each clone of a repository is fetched anew. */
 export function isAlike({ start }: { readonly start?: StartingPoint | undefined }): boolean {
   return start?.from !== "git";
+}
+
+type OriginParts = CaptureParts & Pick<Parts, "state" | "uid">;
+
+const OWN_USER = "Its commands run with the id of the server's own user, because a server of root alone can give them another one.";
+
+/** What the input names, but for a repository, which is cloned first. */
+export async function originOf(parts: OriginParts, composition: Composition, { project, empty }: CreateInput): Promise<Origin> {
+  if (empty === true) {
+    const view = await openWorkspace(parts, "empty");
+    const capture = async (backend: Backend): Promise<Captured> => ({
+      base: await emptyBase(parts, view, backend, composition.emptyUser(backend), "lasting"),
+      notes: backend.driver.capabilities.allUsers ? [] : [OWN_USER],
+    });
+    return { view, start: { from: "empty" }, capture };
+  }
+  if (project === undefined) throw new VivError("internal", "A sandbox is made from nothing.");
+  const view = await openProject(parts.store, project, parts.state);
+  return {
+    view,
+    capture: async (backend, ahead) =>
+      ahead === undefined ? { base: await captureBase(parts, view, backend, "fresh") } : bringBase(parts, view, backend, ahead),
+  };
 }

@@ -6,8 +6,8 @@
  * 1. The launch. The driver hides what must not be seen, and puts placeholders where imported logins stand. The ways out, the proxy and
  *    the gateway, are opened meanwhile.
  * 2. The live entry, by which the other parts of the server find the processes.
- * 3. Once the ways out are open, what the caller has to do in it first begins, if there are no services, and the caller writes the row
- *    down meanwhile.
+ * 3. The ways out are open, as the rules of now want them, and there is a row: what the caller has to do in it first begins, if there are
+ *    no services. Meanwhile the caller writes down that it runs.
  * 4. The services of the project.
  */
 import { errorText } from "../../base/host/log.ts";
@@ -43,7 +43,7 @@ export interface StartInput {
   readonly before?: LiveSandbox | undefined;
   /** Writes the row down with its processes. */
   readonly record: (processes: Processes) => Promise<SandboxRow>;
-  readonly first?: FirstUse | undefined;
+  readonly first?: { readonly use: FirstUse; /** Resolves when there is a row. */ readonly known: () => Promise<void> } | undefined;
 }
 
 export interface StartedSandbox {
@@ -83,10 +83,14 @@ export class SandboxStart {
       "launched" in on
         ? { walls: on, opened: this.#networks.open(row) }
         : await this.#launchAndOpen(row, launchKindOf(row, on.base), { row, disk: on, isUsedAtOnce: first !== undefined });
+    opened?.catch(() => undefined);
     this.#parts.live.add(row.id, walls, driver, before);
     const processes = { launched: walls.launched, serviceCommands: this.#services.commandsOf(row) };
     await opened;
-    if (Object.keys(processes.serviceCommands).length === 0) first?.({ ...row, state: "running" });
+    // Rules may have been taken back since.
+    if (!("launched" in on)) await this.#networks.open(row);
+    await first?.known();
+    if (Object.keys(processes.serviceCommands).length === 0) first?.use({ ...row, state: "running" });
     const running = await record(processes);
     this.#parts.reach("start.recorded");
     return { row: running, services: this.#services.start(running) };

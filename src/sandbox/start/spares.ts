@@ -64,7 +64,7 @@ export class Spares {
     this.#parts = parts;
     this.#registry = registry;
     this.#sandboxStart = sandboxStart;
-    this.ahead = new LaunchesAhead(registry, sandboxStart, this.#ids, () => this.#demand.isBusy(0));
+    this.ahead = new LaunchesAhead(registry, sandboxStart, { ids: this.#ids, isBusy: () => this.#demand.isBusy(0), log: parts.log });
   }
 
   /** Ids of spares and of launches ahead, for the reconciler. */
@@ -240,7 +240,7 @@ export class Spares {
   /** Ends all spares. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.clear();
+    await Promise.all([this.clear(), this.ahead.close()]);
   }
 
   /** Ends all spares there are now. */

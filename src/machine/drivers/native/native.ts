@@ -117,7 +117,8 @@ export class NativeDriver implements Driver {
       }
     };
     try {
-      const content = await request.content;
+      // One that fails while it waits for its sandbox says so at once.
+      const content = await Promise.race([request.content, launching.then(() => request.content)]);
       const making = content.volume();
       making.catch(() => undefined);
       const masking = this.#mask(content);
