@@ -320,7 +320,7 @@ export class Creation {
     let making: Promise<VolumePaths> | undefined;
     const create = (): Promise<VolumePaths> => still(() => storage.disks.create(row.id, source, row.limits.diskBytes));
     const volume = async (): Promise<VolumePaths> => {
-      making = (guessed?.volume ?? create()).finally(() => reach("create.volume"));
+      making ??= (guessed?.volume ?? create()).finally(() => reach("create.volume"));
       return (await Promise.all([making, guessed?.isRight]))[0];
     };
     let written: Promise<void> | undefined;
@@ -339,7 +339,12 @@ export class Creation {
           ...(first === undefined ? {} : { first: { use: first, known: async () => written } }),
         });
       const disk = { base, volume };
-      const starting = ahead === undefined ? start(disk) : ahead.finish({ row, disk, isUsedAtOnce: first !== undefined }).then(start);
+      // One that waited may have ended a moment ago; its groups and folders are gone by now.
+      const anew = (error: unknown): Promise<StartedSandbox> => {
+        if (error instanceof VivError && error.code === "cell_failed") return start(disk);
+        throw error;
+      };
+      const starting = ahead === undefined ? start(disk) : ahead.finish({ row, disk, isUsedAtOnce: first !== undefined }).then(start, anew);
       const write = (): Promise<void> => store.change((change) => recordCreating(change, row, base));
       written = (guessed === undefined ? write() : guessed.isRight.then(write)).then(() => reach("create.row"));
       // It is looked at late or never; a rejection without a handler would end the server.
