@@ -13,6 +13,8 @@ export interface BringOptions {
   readonly still?: StandingStill | undefined;
   readonly ahead?: LaunchAhead | undefined;
   readonly first?: FirstUse | undefined;
+  /** By its caller, so that no spare fits. */
+  readonly isNamed?: boolean;
   /** Where the base is a guess: its volume, which is being made, and whether it was right. Until that is known no row is written, and process 1 gets no disk. */
   readonly guessed?: { readonly volume: Promise<VolumePaths>; readonly isRight: Promise<void> };
 }

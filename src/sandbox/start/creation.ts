@@ -2,7 +2,6 @@
 import type { BroughtBase, VolumeAhead } from "../../machine/capture/capture.ts";
 import type { Walls } from "../../machine/drivers/drivers.ts";
 import { errorText } from "../../base/host/log.ts";
-import type { ProjectConfig } from "../../base/schema/config.ts";
 import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
 import { newId } from "../../base/schema/ids.ts";
@@ -21,7 +20,7 @@ import { beginning, recordCreating, recordFrozen, recordRunning } from "./first-
 import { atOnce, type BringOptions, type ForkOptions, type StandingStill } from "./creation-options.ts";
 import { launchKindOf, type LaunchAhead } from "./launches-ahead.ts";
 import { Spares, type Spare, type SpareClaim } from "./spares.ts";
-import { refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
+import { chooseBackend, refuseUnheldLimits, refuseUnheldSystem } from "./unheld.ts";
 import type { Disk, FirstUse, LaunchSettings, Processes, StartedSandbox, SandboxStart } from "./sandbox-start.ts";
 import type { SandboxEnd } from "../ending/sandbox-end.ts";
 import { forgetUnused } from "../projects/fresh-base.ts";
@@ -67,7 +66,7 @@ export class Creation {
   async create(input: CreateInput, given?: Origin, first?: FirstUse): Promise<StartedSandbox> {
     const origin = given ?? (await originOf(this.#parts, this.#composition, input));
     const { view } = origin;
-    const backend = this.#backend(input, view.config);
+    const backend = chooseBackend(this.#parts.backends, input, view.config);
     refuseUnheldLimits(input, backend);
     refuseUnheldSystem(input, backend);
     refuseWider(input.network, this.#parts.user.network);
@@ -86,6 +85,7 @@ export class Creation {
 
   async #fromOrigin(order: Order, claim?: SpareClaim, captured?: Captured): Promise<StartedSandbox> {
     const { origin, backend, own, first } = order;
+    const isNamed = order.input.name !== undefined;
     const ahead = claim === undefined ? undefined : (): Promise<VolumeAhead | undefined> => this.spares.volumeOf(claim);
     const { base, row, volume } = await this.#prepare(order, ahead, captured).catch((error: unknown) => {
       if (claim !== undefined) this.spares.drop(claim);
@@ -95,7 +95,8 @@ export class Creation {
     return this.#held(base, backend, async () => {
       if (volume === "brought") this.#parts.reach("create.brought");
       const spare = claim === undefined ? undefined : await this.spares.use(claim, row, volume);
-      if (spare === undefined) return this.#bring({ ...row, ...own }, base, { base: base.id, project: origin.view.row.id }, { first });
+      if (spare === undefined)
+        return this.#bring({ ...row, ...own }, base, { base: base.id, project: origin.view.row.id }, { first, isNamed });
       this.#registry.release(own);
       return this.#claim(row, base, spare);
     });
@@ -114,6 +115,7 @@ export class Creation {
   /** Volume and processes are begun while the project is compared with reality. If it is another base, what was begun goes. */
   async #fromGuess(order: Order, guess: Base): Promise<StartedSandbox> {
     const { input, origin, backend, asked, first } = order;
+    const isNamed = input.name !== undefined;
     const source = { base: guess.id, project: origin.view.row.id };
     const { row, own, ahead } = this.#orReleased(order.own, () => {
       const composed = this.#composition.compose(input, { ...origin, base: guess }, backend, asked);
@@ -128,7 +130,7 @@ export class Creation {
     for (const begun of [volume, isRight]) begun.catch(() => undefined);
     try {
       return await this.#held(guess, backend, () =>
-        this.#bring({ ...row, ...own }, guess, source, { first, ahead, guessed: { volume, isRight } }),
+        this.#bring({ ...row, ...own }, guess, source, { first, ahead, isNamed, guessed: { volume, isRight } }),
       );
     } catch (error) {
       const captured = await capturing;
@@ -165,7 +167,7 @@ export class Creation {
   /** A sandbox that never runs: what the input names as it is now, as one snapshot to fork from. No launch is paid for it. */
   async freeze(input: CreateInput): Promise<{ readonly sandbox: string; readonly snapshot: string }> {
     const origin = await originOf(this.#parts, this.#composition, input);
-    const backend = this.#backend(input, origin.view.config);
+    const backend = chooseBackend(this.#parts.backends, input, origin.view.config);
     refuseUnheldLimits(input, backend);
     refuseUnheldSystem(input, backend);
     const own = await this.#reserve(backend, input.name);
@@ -313,7 +315,7 @@ export class Creation {
   }
 
   async #bringLocked(row: SandboxRow, base: Base, source: VolumeSource, options: BringOptions): Promise<StartedSandbox> {
-    const { still = atOnce, ahead, first, guessed } = options;
+    const { still = atOnce, ahead, first, guessed, isNamed } = options;
     const { store, reach, backends } = this.#parts;
     const { storage } = backends.of(row);
     // Volume and processes are made while the row is written: the reconciler ends and removes those that have no row.
@@ -352,7 +354,9 @@ export class Creation {
       const started = await starting;
       reach("create.running");
       if ("base" in source && isAlike(row) && this.#parts.user.spares) this.spares.prepare(started.row, base);
-      if (this.#launchesAhead(row)) this.spares.ahead.prepare(launchKindOf(started.row, base));
+      // What no spare fits is likely to be asked for again.
+      const isUnlike = isNamed === true || !("base" in source);
+      if (isUnlike && this.#launchesAhead(row)) this.spares.ahead.prepare(launchKindOf(started.row, base));
       return started;
     } catch (error) {
       await Promise.allSettled([guessed?.volume, making, written]);
@@ -386,15 +390,5 @@ export class Creation {
       await change.sandboxes.remove(row.id);
       await change.event("sandbox.failed", row.id, { name: row.name, reason: errorText(error) });
     });
-  }
-
-  /** Walls, unless the caller or a trusted config accepts to go without. */
-  #backend(input: CreateInput, config: ProjectConfig): Backend {
-    const { backends } = this.#parts;
-    const walled = backends.walled();
-    const accepted = input.unwalled === true && walled === undefined ? backends.unwalled() : undefined;
-    const chosen = accepted ?? (config.driver === undefined ? walled : backends.find(config.driver));
-    if (chosen === undefined) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
-    return chosen;
   }
 }

@@ -1,7 +1,8 @@
-/** What a request asks for and a driver can't hold is refused rather than promised. */
+/** Which driver a request gets. What it asks for and the driver can't hold is refused rather than promised. */
 import type { CreateInput } from "../../base/schema/contracts.ts";
 import { VivError } from "../../base/schema/errors.ts";
-import type { Backend } from "../../machine/backends.ts";
+import type { ProjectConfig } from "../../base/schema/config.ts";
+import type { Backend, Backends } from "../../machine/backends.ts";
 
 /** Without walls every file of reality can be written to. */
 export function refuseUnheldSystem({ readOnly, empty }: CreateInput, { driver }: Backend): void {
@@ -17,4 +18,13 @@ export function refuseUnheldLimits(input: CreateInput, { driver }: Backend): voi
   const unheld = UNHELD[driver.capabilities.limits].find((name) => input.limits?.[name] !== undefined);
   if (unheld === undefined) return;
   throw new VivError("limit_unsupported", `The limit ${unheld} can't be held by the driver ${driver.name} on this machine.`);
+}
+
+/** Walls, unless the caller or a trusted config accepts to go without. */
+export function chooseBackend(backends: Backends, input: CreateInput, config: ProjectConfig): Backend {
+  const walled = backends.walled();
+  const accepted = input.unwalled === true && walled === undefined ? backends.unwalled() : undefined;
+  const chosen = accepted ?? (config.driver === undefined ? walled : backends.find(config.driver));
+  if (chosen === undefined) throw new VivError("no_walls", "This machine can't put walls around a sandbox.");
+  return chosen;
 }
