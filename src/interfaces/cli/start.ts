@@ -112,10 +112,10 @@ export function inSystemdScope(command: readonly [string, ...string[]], env: Env
 
 /**
  * What Node runs as the server. It idles most of the time, so a small young generation, and a heap that is collected before it has grown
- * by more than a quarter, cost it little and save a good part of its memory. So does machine code of functions that no one has called
+ * by more than a seventh, cost it little and save a good part of its memory. So does machine code of functions that no one has called
  * for a while, and the compiler for functions that are neither rare nor hot: hot ones still get the best code.
  */
-const ENGINE = ["--max-semi-space-size=2", "--heap-growing-percent=25", "--flush-baseline-code", "--no-maglev", "--expose-gc"];
+const ENGINE = ["--max-semi-space-size=2", "--heap-growing-percent=15", "--flush-baseline-code", "--no-maglev", "--expose-gc"];
 
 export function serverCommand(): string[] {
   return [...ENGINE, SERVER];

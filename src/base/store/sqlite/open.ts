@@ -27,9 +27,13 @@ export async function retryBusy<T>(work: () => T | Promise<T>, until = performan
   }
 }
 
+/** Of each of the two connections. The system keeps the file in memory, too, and the rows that are asked for again and again are kept above this. */
+const CACHE_KIB = 512;
+
 function connect(path: string, readOnly: boolean): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS, readOnly });
   try {
+    db.exec(`pragma cache_size = -${CACHE_KIB}`);
     db.exec(
       readOnly ? "pragma query_only = on" : "pragma journal_mode = wal; pragma synchronous = normal; pragma wal_autocheckpoint = 4000",
     );
