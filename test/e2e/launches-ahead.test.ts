@@ -123,10 +123,10 @@ describe("a fork that is launched ahead", needs("root"), () => {
     await aheadAreAtLeast(1);
     // Process 1 of a sandbox that runs is a child of the helper; that of one that waits is a child of its launcher, which is outside.
     const isOutside = (pid: number): boolean => /^NSpid:\t\d+$/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
-    const waitingOnes = childrenOf(helper()).filter(isOutside).flatMap(childrenOf);
-    const victim = what === "the helper" ? helper() : waitingOnes.at(-1);
-    expect(victim).toBeGreaterThan(1);
-    process.kill(victim ?? 0, "SIGKILL");
+    const found = (): number =>
+      what === "the helper" ? helper() : (childrenOf(helper()).filter(isOutside).flatMap(childrenOf).at(-1) ?? 0);
+    const victim = await eventually(found, (pid) => pid > 1);
+    process.kill(victim, "SIGKILL");
     expect(await create("second")).toBe("wrong\n");
     expect(await create("third")).toBe("wrong\n");
   });
