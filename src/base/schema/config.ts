@@ -193,7 +193,7 @@ export const UserConfig = z
       .boolean()
       .default(true)
       .describe(
-        "Keep sandboxes of a project in use launched ahead, one or as many as were lately asked for at once, so that the next creates are quicker.",
+        "Keep sandboxes of a project in use launched ahead, one or as many as were lately asked for at once, so that the next creates are quicker; and after a create with a name or a fork, a launch that waits for the next one.",
       ),
     forge: z
       .strictObject({
