@@ -67,12 +67,12 @@ static void flush(void) {
   if (crowded && !channel_crowded()) doors_resume();
 }
 
-static void append(int fd, const char *before, const char *text, const char *after) {
-  size_t length = strlen(before) + strlen(text) + strlen(after);
+static void append(int fd, const char *before, const char *text, const char *more, const char *after) {
+  size_t length = strlen(before) + strlen(text) + strlen(more) + strlen(after);
   struct message *message = malloc(sizeof *message + length + 1);
   if (message == NULL) exit(1);
   *message = (struct message){.length = length, .fd = fd};
-  snprintf(message->data, length + 1, "%s%s%s", before, text, after);
+  snprintf(message->data, length + 1, "%s%s%s%s", before, text, more, after);
   *last = message;
   last = &message->next;
   waiting++;
@@ -85,12 +85,25 @@ void channel_say(const char *format, ...) {
   va_start(values, format);
   vsnprintf(text, sizeof text, format, values);
   va_end(values);
-  append(-1, "\"", text, "\"\n");
+  append(-1, "\"", text, "", "\"\n");
+}
+
+void channel_show(const char *text, const uint8_t *data, size_t length) {
+  static const char digits[] = "0123456789abcdef";
+  char *shown = malloc(2 * length + 1);
+  if (shown == NULL) exit(1);
+  for (size_t at = 0; at < length; at++) {
+    shown[2 * at] = digits[data[at] >> 4];
+    shown[2 * at + 1] = digits[data[at] & 15];
+  }
+  shown[2 * length] = '\0';
+  append(-1, "\"", text, shown, "\"\n");
+  free(shown);
 }
 
 void channel_give(int fd, const char *text) {
   int copy = dup(fd);
-  if (copy >= 0) append(copy, WITH_DESCRIPTOR "\"type\":\"net.Socket\"," TEXT, text, "\"}\n");
+  if (copy >= 0) append(copy, WITH_DESCRIPTOR "\"type\":\"net.Socket\"," TEXT, text, "", "\"}\n");
 }
 
 void channel_take_descriptor(int fd) {
@@ -115,7 +128,7 @@ static void take_line(char *text) {
   }
   if (strncmp(text, WITH_DESCRIPTOR, strlen(WITH_DESCRIPTOR)) != 0) return;
   int fd = next_descriptor();
-  if (fd >= 0) append(-1, "", ACKNOWLEDGED, "");
+  if (fd >= 0) append(-1, "", ACKNOWLEDGED, "", "");
   char *message = strstr(text, TEXT);
   if (message != NULL && (end = strchr(message + strlen(TEXT), '"')) != NULL) {
     *end = '\0';

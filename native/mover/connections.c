@@ -1,32 +1,20 @@
 /* Connections from inside, and those that the server has made. The server has a copy of each descriptor and speaks with the program; once it has decided, it closes its
    copy (or waits, for the body of an answer), and the bytes are moved here. */
-#include "parts.h"
+#include "connection.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum state { HELD, JOINED, BODY };
-
-struct connection {
-  struct source inside, outside;
-  uint64_t id;
-  struct door *door;      /* NULL: the server has made it */
-  enum state state;
-  struct flow up, down;   /* from inside to outside, and back */
-  uint64_t told;          /* bytes that the server knows of */
-  uint64_t seen;          /* bytes at the last tick */
-  int64_t active_at, idle_ms;
-};
-
 /* By the lower part of the id; the upper part grows, so that an id is never used twice. */
 static struct connection *connections[CONNECTIONS_MAX];
 static uint64_t next_id = 1;
-static size_t connection_count, moving_count;
+static size_t connection_count, timed_count;
 
-static struct connection *find(uint64_t id) {
+struct connection *connection_find(uint64_t id) {
   struct connection *connection = connections[id % CONNECTIONS_MAX];
   return connection != NULL && connection->id == id ? connection : NULL;
 }
@@ -36,11 +24,20 @@ static uint64_t free_id(void) {
   return next_id++;
 }
 
-uint64_t connection_add(int fd, struct door *door) {
+static bool is_timed(enum state state) { return state != HELD && state != ASKED && state != ANSWERED; }
+static bool is_exchange(enum state state) { return state >= SILENT; }
+
+void connection_enter(struct connection *connection, enum state state) {
+  if (is_timed(connection->state)) timed_count--;
+  if (is_timed(state)) timed_count++;
+  connection->state = state;
+}
+
+struct connection *connection_add(int fd, struct door *door) {
   struct connection *connection = connection_count < CONNECTIONS_MAX - 1 ? calloc(1, sizeof *connection) : NULL;
   if (connection == NULL) {
     close(fd);
-    return 0;
+    return NULL;
   }
   connection->inside = (struct source){.fd = fd};
   connection->outside = (struct source){.fd = -1};
@@ -49,7 +46,16 @@ uint64_t connection_add(int fd, struct door *door) {
   connection->id = free_id();
   connections[connection->id % CONNECTIONS_MAX] = connection;
   connection_count++;
-  return connection->id;
+  return connection;
+}
+
+void connection_give(struct connection *connection, const uint8_t *preface, size_t length) {
+  char text[2 * PREFACE_MAX + 64];
+  mover_watch(&connection->inside, 0);
+  connection_enter(connection, HELD);
+  int at = snprintf(text, sizeof text, "conn %" PRIu64 " %" PRIu32 " ", connection->id, door_number(connection->door));
+  for (size_t byte = 0; byte < length; byte++) at += snprintf(text + at, sizeof text - (size_t)at, "%02x", preface[byte]);
+  channel_give(connection->inside.fd, text);
 }
 
 static void reset_on_close(int fd) {
@@ -57,34 +63,44 @@ static void reset_on_close(int fd) {
   if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
 }
 
-static uint64_t sent(const struct connection *connection) { return connection->up.out; }
-static uint64_t received(const struct connection *connection) { return connection->down.in; }
-static uint64_t all_bytes(const struct connection *connection) { return connection->up.in + connection->up.out + connection->down.in + connection->down.out; }
+void connection_reset(struct connection *connection) {
+  reset_on_close(connection->inside.fd);
+  reset_on_close(connection->outside.fd);
+}
 
-static void stop_moving(struct connection *connection, bool whole) {
+static uint64_t sent(const struct connection *connection) { return connection->sent + connection->up.out; }
+static uint64_t received(const struct connection *connection) { return connection->received + connection->down.in; }
+/* Grows with every byte that moves. */
+static uint64_t all_bytes(const struct connection *connection) {
+  return sent(connection) + received(connection) + connection->up.in + connection->down.out + connection->written;
+}
+
+void connection_stop(struct connection *connection, bool whole) {
   channel_say("end %" PRIu64 " %" PRIu64 " %" PRIu64 " %d", connection->id, sent(connection), received(connection), whole);
   flow_end(&connection->up);
   flow_end(&connection->down);
   mover_close(&connection->outside);
   mover_watch(&connection->inside, 0);
-  connection->state = HELD;
-  moving_count--;
+  connection_enter(connection, HELD);
 }
 
-static void forget(struct connection *connection) {
+void connection_forget(struct connection *connection) {
+  connection_enter(connection, HELD);
   mover_close(&connection->inside);
+  mover_close(&connection->outside);
+  bytes_free(&connection->request);
+  bytes_free(&connection->answer);
   connections[connection->id % CONNECTIONS_MAX] = NULL;
   connection_count--;
   if (connection->door != NULL) door_left(connection->door);
   free(connection);
 }
 
-/* Both sides learn that it did not end well. */
 static void fail(struct connection *connection) {
-  reset_on_close(connection->inside.fd);
-  reset_on_close(connection->outside.fd);
-  stop_moving(connection, false);
-  forget(connection);
+  if (is_exchange(connection->state)) return exchange_leave(connection);
+  connection_reset(connection);
+  connection_stop(connection, false);
+  connection_forget(connection);
 }
 
 static int watch(struct connection *connection) {
@@ -99,15 +115,15 @@ static void move_joined(struct connection *connection) {
               flow_move(&connection->down, connection->outside.fd, connection->inside.fd) && watch(connection) == 0;
   if (!good) return fail(connection);
   if (!connection->up.shut || !connection->down.shut) return;
-  stop_moving(connection, true);
-  forget(connection);
+  connection_stop(connection, true);
+  connection_forget(connection);
 }
 
 /* The connection stays when the body is whole: the server goes on speaking. */
 static void move_body(struct connection *connection) {
   struct flow *down = &connection->down;
   if (!flow_move(down, connection->outside.fd, connection->inside.fd) || watch(connection) != 0) return fail(connection);
-  if (down->out == down->most) stop_moving(connection, true);
+  if (down->out == down->most) connection_stop(connection, true);
   else if (down->shut) fail(connection); /* it ended too early */
 }
 
@@ -127,30 +143,29 @@ static void outside_ready(struct source *source, uint32_t events) {
 }
 
 static void begin(uint64_t id, int outside, enum state state, uint64_t count, int64_t idle_ms) {
-  struct connection *connection = find(id);
+  struct connection *connection = connection_find(id);
   if (connection == NULL || connection->state != HELD || outside < 0) {
     if (outside >= 0) close(outside);
     channel_say("end %" PRIu64 " 0 0 0", id);
     /* The socket was closed before it could be sent: without it there is nothing to wait for. */
     if (connection == NULL || connection->state != HELD) return;
     reset_on_close(connection->inside.fd);
-    return forget(connection);
+    return connection_forget(connection);
   }
-  connection->state = state;
+  connection_enter(connection, state);
   connection->inside.ready = inside_ready;
   connection->outside = (struct source){.fd = outside, .ready = outside_ready};
   connection->up = flow_of(state == JOINED ? UINT64_MAX : 0);
   connection->down = flow_of(count);
   connection->idle_ms = idle_ms;
   connection->active_at = monotonic_ms();
-  connection->told = connection->seen = 0;
-  moving_count++;
+  connection->told = connection->seen = connection->sent = connection->received = 0;
   move(connection);
 }
 
 void connection_hold(uint64_t number, int fd) {
-  uint64_t id = fd < 0 ? 0 : connection_add(fd, NULL);
-  channel_say("held %" PRIu64 " %" PRIu64, number, id);
+  struct connection *connection = fd < 0 ? NULL : connection_add(fd, NULL);
+  channel_say("held %" PRIu64 " %" PRIu64, number, connection == NULL ? 0 : connection->id);
 }
 
 void connection_join(uint64_t id, int outside, int64_t idle_ms) { begin(id, outside, JOINED, UINT64_MAX, idle_ms); }
@@ -158,21 +173,22 @@ void connection_join(uint64_t id, int outside, int64_t idle_ms) { begin(id, outs
 void connection_body(uint64_t id, int outside, uint64_t count, int64_t idle_ms) { begin(id, outside, BODY, count, idle_ms); }
 
 void connection_cut(uint64_t id) {
-  struct connection *connection = find(id);
+  struct connection *connection = connection_find(id);
   if (connection != NULL && connection->state != HELD) fail(connection);
 }
 
 /* The server has closed its copy. */
 void connection_drop(uint64_t id) {
-  struct connection *connection = find(id);
+  struct connection *connection = connection_find(id);
   if (connection == NULL) return;
   if (connection->state != HELD) return fail(connection);
-  forget(connection);
+  connection_forget(connection);
 }
 
-size_t connections_timed(void) { return moving_count; }
+size_t connections_timed(void) { return timed_count; }
 
 static void tick(struct connection *connection, int64_t now) {
+  if (connection->state == SILENT || connection->state == DIALLING) return exchange_tick(connection, now);
   if (connection->seen != all_bytes(connection)) connection->active_at = now;
   connection->seen = all_bytes(connection);
   if (now - connection->active_at >= connection->idle_ms) return fail(connection);
@@ -183,6 +199,6 @@ static void tick(struct connection *connection, int64_t now) {
 }
 
 void connections_tick(int64_t now) {
-  for (size_t at = 0; moving_count > 0 && at < CONNECTIONS_MAX; at++)
-    if (connections[at] != NULL && connections[at]->state != HELD) tick(connections[at], now);
+  for (size_t at = 0; timed_count > 0 && at < CONNECTIONS_MAX; at++)
+    if (connections[at] != NULL && is_timed(connections[at]->state)) tick(connections[at], now);
 }

@@ -54,14 +54,14 @@ static bool is_tcp(int fd) {
   return (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM && protocol == IPPROTO_TCP;
 }
 
-/* To the server, which speaks with it from now on. */
-static void give(int fd, struct door *door, const uint8_t *preface, size_t length) {
-  char text[2 * PREFACE_MAX + 64];
-  uint64_t id = connection_add(fd, door);
-  if (id == 0) return door_left(door);
-  int at = snprintf(text, sizeof text, "conn %" PRIu64 " %" PRIu32 " ", id, door->id);
-  for (size_t byte = 0; byte < length; byte++) at += snprintf(text + at, sizeof text - (size_t)at, "%02x", preface[byte]);
-  channel_give(fd, text);
+/* A program that knows the proxy speaks first, and with it a plain request may come. */
+static bool speaks_http(const uint8_t *preface, size_t length) { return length == 0 || (length == 1 && preface[0] == PROXIED); }
+
+static void take(int fd, struct door *door, const uint8_t *preface, size_t length) {
+  struct connection *connection = connection_add(fd, door);
+  if (connection == NULL) return door_left(door);
+  if (speaks_http(preface, length)) exchange_offer(connection);
+  else connection_give(connection, preface, length);
 }
 
 /* One descriptor, of a TCP connection. The kernel closes those for which there is no room. */
@@ -98,7 +98,7 @@ static bool arrived(int fd, struct door *door) {
   int found = door->shut ? -1 : look(fd);
   if (found == 0) return false;
   if (found == 1) {
-    give(fd, door, NULL, 0);
+    take(fd, door, NULL, 0);
     return true;
   }
   uint8_t preface[PREFACE_MAX];
@@ -111,13 +111,13 @@ static bool arrived(int fd, struct door *door) {
   }
   const int on = 1;
   setsockopt(inside, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  give(inside, door, preface, length);
+  take(inside, door, preface, length);
   return true;
 }
 
 /* Process 1 sends at once: what says nothing for so long is itself the connection. */
 static void settle(int fd, struct door *door) {
-  if (!arrived(fd, door)) give(fd, door, NULL, 0);
+  if (!arrived(fd, door)) take(fd, door, NULL, 0);
 }
 
 static void arrival_ready(struct source *source, uint32_t events) {
@@ -174,6 +174,8 @@ static void door_ready(struct source *source, uint32_t events) {
   }
   door_watch(door);
 }
+
+uint32_t door_number(const struct door *door) { return door->id; }
 
 void door_left(struct door *door) {
   door->count--;

@@ -12,13 +12,17 @@
 #define DOOR_CONNECTIONS_MAX 256         /* of one sandbox; the server turns away earlier, and says why */
 #define DOORS_MAX 8192
 #define MESSAGES_WAITING_MAX 256         /* for the server, before no further connection is taken */
-#define LINE_MAX_BYTES 1024              /* of the server's channel */
+#define LINE_MAX_BYTES (128u << 10)      /* of the server's channel: the head of an answer, in hexadecimal digits */
 #define PREFACE_MAX 300                  /* what process 1 says of a connection */
+#define PROXIED 1                        /* a preface of this byte: the program knows the proxy */
 #define DESCRIPTORS_WAITING_MAX 64       /* received, and their line is not whole yet */
 #define PIPE_BYTES (1u << 20)            /* moved at once in one direction */
 #define PIPES_KEPT 16                    /* empty pipes that wait for their next use */
 #define ROUNDS_MAX 4                     /* of moving, before the next connection has its turn */
 #define SILENT_MS 1000                   /* how long is waited for the descriptor that process 1 sends */
+#define REQUEST_MAX (2u << 10)           /* of a request that the server is shown; larger ones it reads itself */
+#define REQUEST_MS 250                   /* how long is waited for the first request, before the server waits for it */
+#define ANSWER_MAX (32u << 10)           /* of the head of an answer */
 #define TICK_MS 250
 
 #define container(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
@@ -31,6 +35,12 @@ struct source {
   void (*ready)(struct source *source, uint32_t events);
 };
 
+/* A few bytes that wait. */
+struct bytes {
+  uint8_t *data;
+  size_t length, room;
+};
+
 /* mover.c */
 int64_t monotonic_ms(void);
 int mover_watch(struct source *source, uint32_t events); /* 0 keeps it out of the loop */
@@ -40,6 +50,7 @@ void mover_close(struct source *source);
 void channel_open(int fd);
 bool channel_crowded(void);
 void channel_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void channel_show(const char *text, const uint8_t *data, size_t length); /* the text with these bytes in hexadecimal digits */
 void channel_give(int fd, const char *text);        /* the text with a copy of the descriptor */
 void channel_take(const char *data, size_t length); /* bytes that were received */
 void channel_take_descriptor(int fd);               /* that came with the next bytes */
@@ -51,13 +62,16 @@ void server_request(const char *text, int fd);
 void door_open(uint32_t id, const char *path);
 void door_shut(uint32_t id);
 struct door;
+uint32_t door_number(const struct door *door);
 void door_left(struct door *door);   /* one of its connections has ended */
 void doors_resume(void);             /* the server has read, or a connection has ended */
 size_t arrivals_timed(void);
 void arrivals_tick(int64_t now);
 
 /* connections.c: connections from inside, and what is moved for them */
-uint64_t connection_add(int fd, struct door *door); /* its id; 0: no room. Takes the descriptor in both cases */
+struct connection;
+struct connection *connection_add(int fd, struct door *door); /* NULL: no room. Takes the descriptor in both cases */
+void connection_give(struct connection *connection, const uint8_t *preface, size_t length); /* to the server, which speaks with it from now on */
 void connection_hold(uint64_t number, int fd);    /* one that the server has made; its id is told */
 void connection_join(uint64_t id, int outside, int64_t idle_ms);
 void connection_body(uint64_t id, int outside, uint64_t count, int64_t idle_ms);
@@ -65,6 +79,31 @@ void connection_cut(uint64_t id);
 void connection_drop(uint64_t id);
 size_t connections_timed(void);             /* those that a tick looks at */
 void connections_tick(int64_t now);
+
+/* exchange.c: plain requests, one after the other, that the server decides on and does not carry */
+struct exchange_request {
+  const char *address;
+  uint16_t port;
+  int64_t within_ms, idle_ms;
+  const uint8_t *data; /* as it goes out */
+  size_t length;
+};
+struct exchange_reply {
+  int64_t keep_ms;
+  uint64_t count;      /* bytes of the body; UINT64_MAX: until the end */
+  const uint8_t *data; /* its head, as the program gets it */
+  size_t length;
+};
+void exchange_offer(struct connection *connection); /* what the program says first decides who reads it */
+void exchange_fetch(uint64_t id, const struct exchange_request *request);
+void exchange_more(uint64_t id);
+void exchange_reply(uint64_t id, const struct exchange_reply *reply);
+void exchange_give(uint64_t id);
+
+/* bytes.c */
+bool bytes_add(struct bytes *bytes, const uint8_t *data, size_t length);
+void bytes_drop(struct bytes *bytes, size_t length); /* from their beginning */
+void bytes_free(struct bytes *bytes);
 
 /* flow.c: one direction */
 struct flow {

@@ -47,9 +47,32 @@ void connection_hold(uint64_t number, int fd) {
 void connection_cut(uint64_t id) { acts += id > 0; }
 void connection_drop(uint64_t id) { acts += id > 0; }
 
+/* Bytes and text are looked at to their end, where the sanitizer watches. */
+static void look(const void *data, size_t length) {
+  const uint8_t *bytes = data;
+  for (size_t at = 0; at < length; at++) acts += bytes[at] == 0xfe;
+}
+void exchange_fetch(uint64_t id, const struct exchange_request *request) {
+  (void)id;
+  if (request->port == 0 || request->length == 0 || request->within_ms < 0 || request->idle_ms < 0 || strlen(request->address) >= 64) abort();
+  look(request->data, request->length);
+  acts++;
+}
+void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
+  (void)id;
+  if (reply->length == 0 || reply->keep_ms < 0) abort();
+  look(reply->data, reply->length);
+  acts++;
+}
+void exchange_more(uint64_t id) { acts += id > 0; }
+void exchange_give(uint64_t id) { acts += id > 0; }
+
 static const char *const messages[] = {
     "door 1 2f746d70", "door 1 2f00", "door 1 2f7", "door 99999999999 2f", "shut 1", "join 5 900000", "join 5", "join -1 5", "body 5 900000 100", "body 5 1 0",
     "body 5 1 99999999999999999999999", "hold 3", "hold 3 4", "hold", "cut 7", "drop 7", "drop x", "moved", "", "joinjoinjoin 1 2",
+    "fetch 5 127.0.0.2 80 15000 900000 474554", "fetch 5 ::1 80 1 1 fe", "fetch 5 127.0.0.2 0 1 1 fe", "fetch 5 127.0.0.2 65536 1 1 fe", "fetch 5 80 1 1 fe",
+    "fetch 5 127.0.0.2 80 1 1 ", "fetch 5 127.0.0.2 80 1 1 f", "fetch 5  80 1 1 fe", "reply 5 15000 100 fefe", "reply 5 0 0 fe", "reply 5 1 fe", "reply 5 0 0 ",
+    "stream 5 fe", "stream 5", "stream 5 zz", "more 5", "more 5 6", "give 5", "give 5 6",
 };
 
 /* Whole lines at first; then a few bytes are not. */

@@ -1,6 +1,7 @@
 /** Names inside a sandbox, under the sanitizers: what the resolver in process 1 answers, and where dialled names lead. */
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Mover } from "../../src/base/host/mover.ts";
@@ -68,7 +69,7 @@ describe("names inside a sandbox", needs("linux", "root", "compiler"), () => {
   beforeAll(async () => {
     cell = await new CellProcess().start("direct:egress.sock");
     mover = new Mover({ program: sanitizedMover(), log: { info: () => undefined, warn: (message) => void warnings.push(message) } });
-    await mover.open(join(cell.run, "egress.sock"), (socket, preface) => {
+    const take = (socket: Socket, preface: Buffer): void => {
       socket.on("error", () => undefined);
       let text = preface.toString("latin1");
       socket.on("data", (data) => {
@@ -83,7 +84,8 @@ describe("names inside a sandbox", needs("linux", "root", "compiler"), () => {
         heard.push(text);
         socket.end("from outside");
       });
-    });
+    };
+    await mover.open(join(cell.run, "egress.sock"), { take });
   }, 60_000);
   afterAll(async () => {
     await mover?.close();

@@ -20,6 +20,12 @@ export interface Move {
   cut(): void;
 }
 
+/** A copy of a connection, and what the mover has of it. */
+export interface GivenConnection {
+  readonly socket: Socket;
+  readonly connection: MovedConnection;
+}
+
 interface Channel {
   say(text: string, socket?: Socket, sent?: (error: Error | null) => void): void;
   forget(): void;

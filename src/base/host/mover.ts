@@ -11,15 +11,21 @@ import type { Duplex } from "node:stream";
 import { VivError } from "../schema/errors.ts";
 import { LIMITS } from "../schema/limits.ts";
 import type { Logger } from "./log.ts";
+import { AskedConnection } from "./asked-connection.ts";
 import { type Move, MovedConnection, written } from "./moved-connection.ts";
 import { startUnprotected } from "./oom.ts";
 
-/** Gets each connection from inside, with what process 1 says of it; empty where it says nothing. */
-export type TakeConnection = (socket: Socket, preface: Buffer, connection: MovedConnection) => void;
+/** What is done with the connections from inside. */
+export interface Taker {
+  /** Gets a connection, with what process 1 says of it; empty where it says nothing. */
+  take(socket: Socket, preface: Buffer, connection: MovedConnection): void;
+  /** Gets a request that looks plain; empty where the next one on a connection does not. Without it, all are taken. */
+  asked?(connection: AskedConnection, request: Buffer): void;
+}
 
 interface Door {
   readonly path: string;
-  readonly take: TakeConnection;
+  readonly taker: Taker;
   /** Told once whether it is open: 0, or the number of the error. */
   opened: ((error: number) => void) | undefined;
 }
@@ -30,6 +36,8 @@ export interface MoverOptions {
   readonly log: Logger;
 }
 
+type Say = (text: string, socket?: Socket, sent?: (error: Error | null) => void) => void;
+
 const stderrMaxBytes = 8192;
 /** Of a connection whose two ends decide how long they are silent. */
 const NEVER_MS = Number.MAX_SAFE_INTEGER;
@@ -38,6 +46,8 @@ export class Mover {
   readonly #options: MoverOptions;
   readonly #doors = new Map<number, Door>();
   readonly #connections = new Map<number, MovedConnection>();
+  /** Those of which the server has no copy. */
+  readonly #asked = new Map<number, AskedConnection>();
   /** Told the number of a connection that the mover was given; 0 where it has no room. */
   readonly #holding = new Map<number, (connection: number) => void>();
   #nextHold = 1;
@@ -57,11 +67,11 @@ export class Mover {
   }
 
   /** Listens at a path for process 1 of a sandbox; the answer closes it. Connections that were taken stay. */
-  async open(path: string, take: TakeConnection): Promise<() => void> {
+  async open(path: string, taker: Taker): Promise<() => void> {
     const id = this.#nextDoor++;
     const { promise, resolve } = Promise.withResolvers<number>();
     if (this.#child === undefined) this.#start();
-    this.#doors.set(id, { path, take, opened: resolve });
+    this.#doors.set(id, { path, taker, opened: resolve });
     this.#sayDoor(id, path);
     const error = await promise;
     if (error !== 0) {
@@ -147,26 +157,48 @@ export class Mover {
   #hear(message: unknown, handle: unknown): void {
     const [word, ...rest] = String(message).split(" ");
     const [first = 0, second = 0, third = 0, fourth = 0] = rest.map(Number);
-    if (word === "conn") return this.#arrive(first, second, Buffer.from(rest[2] ?? "", "hex"), handle);
-    if (word === "moved") return this.#connections.get(first)?.heard({ sent: second, received: third });
-    if (word === "end") return this.#connections.get(first)?.ended({ sent: second, received: third, isWhole: fourth === 1 });
+    if (word === "ask") return this.#ask(first, second, bytesOf(rest[2]));
+    if (word === "answer") return this.#asked.get(first)?.answered(rest[1] === "" ? undefined : bytesOf(rest[1]));
+    if (word === "undialled") return this.#asked.get(first)?.answered("undialled");
+    if (word === "gone") return this.#asked.get(first)?.gone();
+    if (word === "conn") return this.#arrive(first, second, bytesOf(rest[2]), handle);
+    const moving = this.#asked.get(first) ?? this.#connections.get(first);
+    if (word === "moved") return moving?.heard({ sent: second, received: third });
+    if (word === "end") return moving?.ended({ sent: second, received: third, isWhole: fourth === 1 });
     if (word === "held") return this.#holding.get(first)?.(second);
-    if (word !== "door") return;
-    const door = this.#doors.get(first);
-    if (second !== 0 && door !== undefined && door.opened === undefined)
-      this.#options.log.warn("the way out of a sandbox could not be opened again", { path: door.path, error: second });
-    door?.opened?.(second);
+    if (word === "door") this.#opened(first, second);
+  }
+
+  #opened(id: number, error: number): void {
+    const door = this.#doors.get(id);
+    if (error !== 0 && door !== undefined && door.opened === undefined)
+      this.#options.log.warn("the way out of a sandbox could not be opened again", { path: door.path, error });
+    door?.opened?.(error);
     if (door !== undefined) door.opened = undefined;
   }
 
+  #ask(id: number, door: number, request: Buffer): void {
+    const taker = this.#doors.get(door)?.taker;
+    if (taker === undefined) return this.#say(`drop ${id}`);
+    if (taker.asked === undefined) return this.#say(`give ${id}`);
+    const connection = this.#asked.get(id) ?? new AskedConnection(id, { say: this.#toThisMover(), forget: () => this.#asked.delete(id) });
+    this.#asked.set(id, connection);
+    taker.asked(connection, request);
+  }
+
   #arrive(id: number, door: number, preface: Buffer, handle: unknown): void {
-    const take = this.#doors.get(door)?.take;
-    if (!(handle instanceof Socket) || take === undefined) {
+    const taker = this.#doors.get(door)?.taker;
+    const asked = this.#asked.get(id);
+    this.#asked.delete(id);
+    if (!(handle instanceof Socket) || taker === undefined) {
       if (handle instanceof Socket) handle.destroy();
+      asked?.gone();
       return this.#say(`drop ${id}`);
     }
     handle.allowHalfOpen = true;
-    take(handle, preface, this.#know(id, handle));
+    const connection = this.#know(id, handle);
+    if (asked === undefined) taker.take(handle, preface, connection);
+    else asked.given({ socket: handle, connection });
   }
 
   async #hold(socket: Socket): Promise<MovedConnection> {
@@ -182,20 +214,22 @@ export class Mover {
   }
 
   #know(id: number, socket: Socket): MovedConnection {
-    const child = this.#child;
-    const connection = new MovedConnection(id, socket, {
-      // Its number means nothing to the next process.
-      say: (text, given, sent) => (child === this.#child ? this.#say(text, given, sent) : sent?.(new Error("The mover has ended."))),
-      forget: () => this.#connections.delete(id),
-    });
+    const connection = new MovedConnection(id, socket, { say: this.#toThisMover(), forget: () => this.#connections.delete(id) });
     this.#connections.set(id, connection);
     return connection;
+  }
+
+  /** The number of a connection means nothing to the next process. */
+  #toThisMover(): Say {
+    const child = this.#child;
+    return (text, socket, sent) => (child === this.#child ? this.#say(text, socket, sent) : sent?.(new Error("The mover has ended.")));
   }
 
   #lose(child: ChildProcess, reason: string): void {
     if (this.#child !== child) return;
     this.#child = undefined;
     for (const connection of this.#connections.values()) connection.lost();
+    for (const connection of this.#asked.values()) connection.gone();
     for (const told of this.#holding.values()) told(0);
     for (const [id, { opened }] of this.#doors) {
       if (opened === undefined) continue;
@@ -210,4 +244,8 @@ export class Mover {
     // Again and again: sandboxes have no way out until the next try.
     this.#later = setTimeout(() => this.#child === undefined && this.#start(), LIMITS.helperRestartsMs).unref();
   }
+}
+
+function bytesOf(digits = ""): Buffer {
+  return Buffer.from(digits, "hex");
 }

@@ -1,5 +1,7 @@
 /** What a client inside is told when it does not get what it wants: why, and what to do. */
-import type { Denied, DenialCode } from "./rules.ts";
+import { deny, type Denied, type DenialCode } from "./rules.ts";
+
+export const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");
 
 const STATUS: Partial<Record<DenialCode, number>> = {
   bad_request: 400,
@@ -68,9 +70,9 @@ function onOneLine(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, MOST_PHRASE);
 }
 
-/** The same as bytes. */
-export function rawAnswer(denied: Denied): string {
+/** The same as bytes; the answer to HEAD is without its body. */
+export function rawAnswer(denied: Denied, method = "GET"): string {
   const { status, phrase, headers, body } = answerTo(denied);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join("")}\r\n${body}`;
+  return `HTTP/1.1 ${status} ${phrase}\r\n${lines.join("")}\r\n${method === "HEAD" ? "" : body}`;
 }

@@ -1,52 +1,41 @@
-/** Dialling addresses that were checked. All that sends no packet is done before: the permission may still be on its way to the disk. */
+/** Dialling addresses that were checked. */
 import { LIMITS } from "../../base/schema/limits.ts";
 import { OutsideConnection } from "./outside.ts";
 
-/** A connection that is made ready, and not dialled yet. */
-export class Dialling {
-  readonly #outside = new OutsideConnection();
-  readonly #done: Promise<OutsideConnection | undefined>;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(signal: AbortSignal | undefined) {
-    const { socket } = this.#outside;
-    this.#done = new Promise((resolve) => {
-      // When the client hangs up, the attempt to connect ends.
-      signal?.addEventListener("abort", this.#stop);
-      const done = (result: OutsideConnection | undefined): void => {
-        clearTimeout(this.#timer);
-        signal?.removeEventListener("abort", this.#stop);
-        resolve(result);
-      };
-      socket.once("connect", () => done(this.#outside));
-      // After a connection it says nothing new.
-      socket.once("close", () => done(undefined));
-    });
-  }
-
-  readonly #stop = (): void => void this.#outside.socket.destroy();
-
-  /** Sends the first packet; undefined if there is no answer in time. */
-  dial(address: string, port: number, withinMs: number): Promise<OutsideConnection | undefined> {
-    this.#outside.dial(address, port);
-    this.#timer = setTimeout(this.#stop, withinMs);
-    return this.#done;
-  }
+/** Undefined if there is no answer in time. When the client hangs up, the attempt to connect ends. */
+function dial(address: string, port: number, withinMs: number, signal: AbortSignal | undefined): Promise<OutsideConnection | undefined> {
+  const outside = new OutsideConnection();
+  const { socket } = outside;
+  return new Promise((resolve) => {
+    const stop = (): void => void socket.destroy();
+    const timer = setTimeout(stop, withinMs);
+    const done = (result: OutsideConnection | undefined): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", stop);
+      resolve(result);
+    };
+    signal?.addEventListener("abort", stop);
+    socket.once("connect", () => done(outside));
+    // After a connection it says nothing new.
+    socket.once("close", () => done(undefined));
+    outside.dial(address, port);
+  });
 }
 
-/** One after the other, each for a share of the time; the first with what was made ready. */
+/** Those that are tried, one after the other, and how long each. */
+export function attempts(addresses: readonly string[]): { readonly address: string; readonly withinMs: number }[] {
+  const tried = addresses.slice(0, LIMITS.egressAddresses);
+  return tried.map((address) => ({ address, withinMs: LIMITS.egressDialMs / tried.length }));
+}
+
 export async function dialFirst(
   addresses: readonly string[],
   port: number,
   signal: AbortSignal | undefined,
-  ready: Dialling | undefined,
 ): Promise<OutsideConnection | undefined> {
-  const tried = addresses.slice(0, LIMITS.egressAddresses);
-  const each = LIMITS.egressDialMs / tried.length;
-  for (const [index, address] of tried.entries()) {
+  for (const { address, withinMs } of attempts(addresses)) {
     if (signal?.aborted === true) return undefined;
-    const made = (index === 0 ? ready : undefined) ?? new Dialling(signal);
-    const outside = await made.dial(address, port, each);
+    const outside = await dial(address, port, withinMs, signal);
     if (outside !== undefined) return outside;
   }
   return undefined;

@@ -6,6 +6,7 @@ import { renameSync, rmSync, writeFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { errorText, type Logger } from "../../base/host/log.ts";
+import type { AskedConnection } from "../../base/host/asked-connection.ts";
 import type { MovedConnection } from "../../base/host/moved-connection.ts";
 import type { Mover } from "../../base/host/mover.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
@@ -15,6 +16,8 @@ import { Gate, type GateOptions } from "./gate.ts";
 import { parseAuthority, parseHost } from "./host.ts";
 import { HttpProxy } from "./http.ts";
 import { Names, type Existence } from "./names.ts";
+import { carryPlain } from "./plain.ts";
+import { plainRequest } from "./plain-request.ts";
 import { deny } from "./rules.ts";
 import { rawAnswer } from "./answers.ts";
 import { Session } from "./session.ts";
@@ -54,6 +57,7 @@ const ANSWER: Readonly<Record<Existence, string>> = { exists: "+", missing: "-",
 const MAX_LINE_BYTES = 300;
 /** That process 1 listens on for each name. */
 const MOST_PORTS = 16;
+const NO_PREFACE = Buffer.alloc(0);
 const UNUSED: SessionUse = { connections: 0, sentBytes: 0, receivedBytes: 0, allowed: 0, denied: 0 };
 
 export class Egress {
@@ -112,7 +116,10 @@ export class Egress {
 
   async #open(sandbox: string, folder: string, rules: NetworkRules): Promise<void> {
     const session = new Session(sandbox, rules);
-    const shut = await this.#mover.open(join(folder, PROXY_SOCKET), (...given) => void this.#serve(session, ...given));
+    const shut = await this.#mover.open(join(folder, PROXY_SOCKET), {
+      take: (...given) => void this.#serve(session, ...given),
+      asked: (...given) => void this.#asked(session, ...given),
+    });
     const ports = this.#portsOf(rules);
     this.#doors.set(sandbox, { session, shut, folder, ports });
     writePorts(folder, ports);
@@ -123,9 +130,27 @@ export class Egress {
     return `${[...open].slice(0, MOST_PORTS).join(" ")}\n`;
   }
 
+  /** A request that the mover shows. What is not plain goes to a connection of the server's own, and what is refused is told there. */
+  async #asked(session: Session, asked: AskedConnection, shown: Buffer): Promise<void> {
+    try {
+      const request = plainRequest(shown);
+      const isCarried = request !== undefined && session.admit(asked);
+      const denied = isCarried ? await carryPlain(this.#gate, session, asked, request) : undefined;
+      if (isCarried && denied === undefined) return;
+      const given = await asked.give();
+      if (given === undefined) return;
+      if (denied === undefined) return await this.#serve(session, given.socket, NO_PREFACE, given.connection);
+      session.admitSocket(given.socket, given.connection);
+      lastWord(given.socket, rawAnswer(denied, request?.method));
+    } catch (error) {
+      this.#log.warn("a request of a sandbox", { sandbox: session.sandbox, error: errorText(error) });
+      asked.destroy();
+    }
+  }
+
   async #serve(session: Session, client: Socket, preface: Buffer, connection: MovedConnection): Promise<void> {
     client.on("error", () => client.destroy());
-    if (!session.admit(client, connection))
+    if (!session.admitSocket(client, connection))
       return lastWord(
         client,
         rawAnswer(deny("too_many_connections", "Too many connections are open in this sandbox.", "Close some of them.")),

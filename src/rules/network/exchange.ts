@@ -105,13 +105,21 @@ export function exchange(request: IncomingMessage, response: ServerResponse, { w
 }
 
 /** A request as it was decided on, up to its body. Headers are end to end; names and values in turn. */
-export function requestHead(request: IncomingMessage, path: string, headers: readonly string[]): string {
-  const all = [...headers, ...(isChunked(request) ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
-  const lines = headerPairs(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `${request.method ?? "GET"} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;
+export function requestHead(
+  { method, path, isChunked: chunked }: { readonly method: string; readonly path: string; readonly isChunked: boolean },
+  headers: readonly string[],
+): string {
+  const framing = chunked ? ["Transfer-Encoding", "chunked"] : [];
+  return `${method} ${path} HTTP/1.1\r\n${headerLines([...headers, ...framing, "Connection", "close"])}\r\n`;
 }
 
-function isChunked({ headers }: IncomingMessage): boolean {
+export function headerLines(raw: readonly string[]): string {
+  return headerPairs(raw)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("");
+}
+
+export function isChunked({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined;
 }
 

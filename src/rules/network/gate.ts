@@ -2,13 +2,13 @@
  * The one way out. Every request, of whatever protocol, is decided here: rules, further judges, the record, one
  * resolution, every address checked, and only a checked address is dialled.
  */
-import { othersBegun } from "../../base/host/beside.ts";
 import { errorText } from "../../base/host/log.ts";
+import type { MovedBytes } from "../../base/host/moved-connection.ts";
 import { withTimeout } from "../../base/host/with-timeout.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { PrivateHost } from "../../base/schema/network.ts";
 import { isLoopback, kindHere } from "./addresses.ts";
-import { Dialling, dialFirst } from "./dialling.ts";
+import { dialFirst } from "./dialling.ts";
 import { isAddress } from "./host.ts";
 import type { Interceptor } from "./interception.ts";
 import type { OutsideConnection } from "./outside.ts";
@@ -79,9 +79,22 @@ export interface GateOptions {
 const OPENED_BY_PEOPLE: ReadonlySet<string> = new Set(["private_address", "port_closed"]);
 const TOO_MANY = deny("too_many_requests", "Too many requests came from this sandbox in a short time.", "Wait a few seconds.");
 
+/** What may be dialled now, its record durable. */
+export interface ReleasedHost {
+  readonly ruling: Allowed;
+  /** All of them are checked. */
+  readonly addresses: readonly string[];
+  /** Records the bytes of a connection to it, once that has ended. */
+  readonly follow: (outside: { readonly bytes: MovedBytes; readonly ended: Promise<unknown> }) => void;
+}
+
 export interface DialledHost {
   readonly ruling: Allowed;
   readonly outside: OutsideConnection;
+}
+
+export function unreachable({ host, port }: { readonly host: string; readonly port: number }): Denied {
+  return deny("unreachable", `${host}:${port} does not answer.`, "Check the host and port, and try again.");
 }
 
 export class Gate {
@@ -103,17 +116,26 @@ export class Gate {
     return ruling.verdict === "deny" ? this.refuse(session, question, ruling) : ruling;
   }
 
-  /**
-   * The connection of a request that was permitted, to a checked address; or why there is none. What needs no permission is done while
-   * the disk writes the record, also what the caller has to do by then (`meanwhile`).
-   */
-  async connect(
-    session: Session,
-    question: Question,
-    permitted: Allowed,
-    signal?: AbortSignal,
-    meanwhile?: () => void,
-  ): Promise<DialledHost | Denied> {
+  /** The connection of a request that was permitted, to a checked address; or why there is none. */
+  async connect(session: Session, question: Question, permitted: Allowed, signal?: AbortSignal): Promise<DialledHost | Denied> {
+    const released = await this.release(session, question, permitted, signal);
+    if ("verdict" in released) return released;
+    const { ruling, addresses, follow } = released;
+    const outside = await dialFirst(addresses, question.port, signal);
+    if (outside === undefined) return unreachable(question);
+    this.#options.reach?.("network.dialled");
+    const late = this.ruling(session, question.host, question.port);
+    if (late.verdict === "deny") {
+      // The rules changed while it was dialled.
+      outside.cut();
+      return this.refuse(session, question, late);
+    }
+    follow(outside);
+    return { ruling, outside };
+  }
+
+  /** What a request that was permitted may dial: its name looked up once, every address checked, and the record of it on the disk. */
+  async release(session: Session, question: Question, permitted: Allowed, signal?: AbortSignal): Promise<ReleasedHost | Denied> {
     // It may have waited for a person since.
     const now = this.ruling(session, question.host, question.port);
     let ruling = permitted;
@@ -128,33 +150,19 @@ export class Gate {
     const { rule, approval } = ruling;
     const asked = approval === undefined ? {} : { approval };
     const allowed = { ...question, verdict: "allow", rule, address: addresses[0] ?? "", ...asked } as const;
-    const recording = this.#recorded(session, allowed);
-    // Not longer than the record takes: threads may all be busy.
-    await Promise.race([othersBegun(), recording]);
-    const unfit = this.#unfit(question, addresses, ruling, () => this.#ownNow());
-    const first = unfit === undefined ? new Dialling(signal) : undefined;
-    meanwhile?.();
-    const failure = await recording;
+    const failure = await this.#recorded(session, allowed);
     if (failure !== undefined) return failure;
     this.#options.reach?.("network.recorded");
     // The machine got the address a moment ago.
+    const unfit = this.#unfit(question, addresses, ruling, () => this.#ownNow());
     if (unfit !== undefined) return this.refuse(session, question, unfit);
     session.allowed += 1;
-    const outside = await dialFirst(addresses, question.port, signal, first);
-    if (outside === undefined)
-      return deny("unreachable", `${question.host}:${question.port} does not answer.`, "Check the host and port, and try again.");
-    this.#options.reach?.("network.dialled");
-    const late = this.ruling(session, question.host, question.port);
-    if (late.verdict === "deny") {
-      // The rules changed while it was dialled.
-      outside.cut();
-      return this.refuse(session, question, late);
-    }
-    void outside.ended.then(() => {
-      const { sent, received } = outside.bytes;
-      return this.#recorded(session, { ...allowed, ended: { sentBytes: sent, receivedBytes: received } });
-    });
-    return { ruling, outside };
+    const follow: ReleasedHost["follow"] = (outside) =>
+      void outside.ended.then(() => {
+        const { sent, received } = outside.bytes;
+        return this.#recorded(session, { ...allowed, ended: { sentBytes: sent, receivedBytes: received } });
+      });
+    return { ruling, addresses, follow };
   }
 
   /** What opens TLS to this host and port, if anything does. */
@@ -235,7 +243,7 @@ export class Gate {
   async #addresses(session: Session, { host, port }: Question, ruling: Allowed): Promise<string[] | Denied> {
     const found = isAddress(host) ? [host] : await this.#resolved(session, host);
     if (found.length === 0) return deny("not_resolved", `${host} has no address.`, "Check the name.");
-    // Reading the machine's own addresses takes longer than all else here: they are read anew while the record is written.
+    // Reading the machine's own addresses takes longer than all else here: they are read anew before one of these is dialled.
     if (this.#unfit({ host, port }, found, ruling, () => this.#own) === undefined) return found;
     // The machine may have lost an address since.
     return this.#unfit({ host, port }, found, ruling, () => this.#ownNow()) ?? found;

@@ -9,9 +9,9 @@ import { Readable, type Duplex } from "node:stream";
 import { errorText } from "../../base/host/log.ts";
 import type { MovedConnection } from "../../base/host/moved-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { answerTo, rawAnswer } from "./answers.ts";
+import { answerTo, rawAnswer, UNANSWERED } from "./answers.ts";
 import { changesSomething, readHeld, type EffectRecords } from "./effects.ts";
-import { endToEnd, exchange, requestHead, type OutsideStream } from "./exchange.ts";
+import { endToEnd, exchange, isChunked, requestHead, type OutsideStream } from "./exchange.ts";
 import type { DialledHost, Gate, Question } from "./gate.ts";
 import { parseAuthority, shownHost, type Authority } from "./host.ts";
 import { isEchoing, secure, type HeadersWithSecrets, type InterceptedRequest, type Interceptor } from "./interception.ts";
@@ -142,11 +142,7 @@ export class HttpProxy implements HttpTaker {
     if (unasked !== undefined) return answer(response, await this.#gate.refuse(session, question, unasked));
     const body = await this.#effect(session, question, { request, response, signal: gone.signal });
     if ("verdict" in body) return answer(response, body);
-    let ready: PreparedRequest | Denied | undefined;
-    const opened = await this.#gate.connect(session, question, ruling, gone.signal, () => {
-      // Secrets are put in at the last moment: they may be changed until then.
-      if (interceptor === undefined) ready = filled(undefined, request, question);
-    });
+    const opened = await this.#gate.connect(session, question, ruling, gone.signal);
     if ("verdict" in opened) return answer(response, opened);
     const { outside } = opened;
     const cut = (): void => {
@@ -160,7 +156,8 @@ export class HttpProxy implements HttpTaker {
     if ("verdict" in way) return response.destroyed ? undefined : answer(response, await this.#gate.refuse(session, question, way));
     way.socket.setTimeout(LIMITS.egressIdleMs, cut);
     if (response.destroyed) return cut();
-    const put = ready ?? filled(interceptor, request, question);
+    // At the last moment: secrets may be changed until then.
+    const put = filled(interceptor, request, question);
     if ("verdict" in put) return answer(response, await this.#gate.refuse(session, question, put));
     const { head, hidden, used } = put;
     const unrecorded = used.length === 0 ? undefined : await this.#use(session, question, interceptor, used);
@@ -282,7 +279,7 @@ function filled(
   const headers = endToEnd(request.rawHeaders);
   try {
     const { headers: put, ...rest } = interceptor?.fill(destinationOf(to), headers) ?? { headers, hidden: [], used: [] };
-    return { ...rest, head: requestHead(request, to.path, put) };
+    return { ...rest, head: requestHead({ ...to, isChunked: isChunked(request) }, put) };
   } catch {
     return deny("secret_denied", `The secret of ${to.host} can't be opened.`, "Set it again outside; `viv secret ls` shows it.");
   }
@@ -291,8 +288,6 @@ function filled(
 function destinationOf({ host, port, method, path }: Question & { readonly method: string; readonly path: string }): InterceptedRequest {
   return { protocol: "https", host, port, method, path: path.replace(/\?.*$/s, "") };
 }
-
-const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");
 
 /** What does not go to a host that a secret belongs to. */
 function unfitToOpen({ method = "", headers: { upgrade } }: IncomingMessage): Denied | undefined {

@@ -98,7 +98,7 @@ export class ResponseReader {
     }
     const used = end + HEAD_END.length - this.#rest.length;
     this.#rest = Buffer.alloc(0);
-    const head = parseHead(all.toString("latin1", 0, end));
+    const head = readHead(all.toString("latin1", 0, end));
     if (head === undefined) return this.#break();
     // An interim answer, such as 103; the real one follows.
     if (head.status >= 100 && head.status < 200) return head.status === 101 ? this.#break() : data.subarray(used);
@@ -106,18 +106,14 @@ export class ResponseReader {
   }
 
   #begin(head: ResponseHead): boolean {
-    const coding = values(head.headers, "transfer-encoding");
-    const lengths = new Set(values(head.headers, "content-length"));
-    if (coding.length > 1 || (coding.length === 1 && coding[0]?.toLowerCase() !== "chunked") || lengths.size > 1) return false;
-    const [length] = lengths;
-    if (length !== undefined && !/^\d{1,15}$/.test(length)) return false;
+    const framing = framingOf(head, this.#headRequest);
+    if (framing === undefined) return false;
     // Where there are two lengths, one reader uses the first and another the second.
-    this.#sink.head(coding.length === 0 ? head : { ...head, headers: without(head.headers, "content-length") });
-    this.#left = Number(length ?? 0);
-    const bare = this.#headRequest || head.status === 204 || head.status === 304;
-    if (bare || (coding.length === 0 && length !== undefined && this.#left === 0)) this.#finish();
-    else if (coding.length === 1) this.#state = "chunk-size";
-    else this.#state = length === undefined ? "until-end" : "length";
+    this.#sink.head(framing.isChunked ? { ...head, headers: without(head.headers, "content-length") } : head);
+    this.#left = typeof framing.body === "number" ? framing.body : 0;
+    if (framing.body === 0) this.#finish();
+    else if (framing.body === "all") this.#state = framing.isChunked ? "chunk-size" : "until-end";
+    else this.#state = "length";
     return true;
   }
 
@@ -149,7 +145,23 @@ export class ResponseReader {
   }
 }
 
-function parseHead(text: string): ResponseHead | undefined {
+/** Undefined where it is not clear how the body ends. A chunked answer may have no body. */
+export function framingOf(
+  { status, headers }: ResponseHead,
+  headRequest: boolean,
+): { readonly isChunked: boolean; readonly body: number | "all" } | undefined {
+  const coding = values(headers, "transfer-encoding");
+  const lengths = new Set(values(headers, "content-length"));
+  if (coding.length > 1 || (coding.length === 1 && coding[0]?.toLowerCase() !== "chunked") || lengths.size > 1) return undefined;
+  const [length] = lengths;
+  if (length !== undefined && !/^\d{1,15}$/.test(length)) return undefined;
+  const isChunked = coding.length === 1;
+  const isBare = headRequest || status === 204 || status === 304;
+  return { isChunked, body: isBare ? 0 : isChunked || length === undefined ? "all" : Number(length) };
+}
+
+/** Without the empty line at its end; undefined if it is none. */
+export function readHead(text: string): ResponseHead | undefined {
   const [first = "", ...lines] = text.split("\r\n");
   const match = /^HTTP\/1\.[01] ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?$/.exec(first);
   if (match === null) return undefined;
@@ -162,7 +174,7 @@ function parseHead(text: string): ResponseHead | undefined {
   return { status: Number(match[1]), phrase: match[2] ?? "", headers };
 }
 
-function without(headers: readonly string[], unwanted: string): string[] {
+export function without(headers: readonly string[], unwanted: string): string[] {
   return headers.filter((_, index) => headers[index - (index % 2)]?.toLowerCase() !== unwanted);
 }
 

@@ -1,10 +1,9 @@
 /** One sandbox as the proxy sees it: its rules, what it has open, and what it has used. */
 import type { Socket } from "node:net";
-import type { MovedConnection } from "../../base/host/moved-connection.ts";
+import type { MovedBytes, MovedConnection } from "../../base/host/moved-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import type { NetworkRules, PrivateHost } from "../../base/schema/network.ts";
 import { KnownNames } from "./names.ts";
-import type { OutsideConnection } from "./outside.ts";
 import { Lookups } from "./resolver.ts";
 import { matches } from "./rules.ts";
 
@@ -13,9 +12,15 @@ export interface Flow {
   readonly host: string;
   readonly port: number;
   /** The side outside; bytes are counted there. */
-  readonly outside: OutsideConnection;
+  readonly outside: { readonly bytes: MovedBytes; readonly ended: Promise<unknown> };
   /** Cuts it off on both sides. */
   readonly cut: () => void;
+}
+
+/** A connection from inside. */
+interface Client {
+  readonly closed: Promise<void>;
+  destroy(): void;
 }
 
 export class Session {
@@ -32,7 +37,7 @@ export class Session {
   readonly lookups = new Lookups();
   readonly names = new KnownNames();
   readonly #flows = new Set<Flow>();
-  readonly #clients = new Set<Socket>();
+  readonly #clients = new Set<Client>();
   readonly #moved = new WeakMap<Socket, MovedConnection>();
   /** Bytes of connections that have ended. */
   #sent = 0;
@@ -48,13 +53,19 @@ export class Session {
     this.rules = rules;
   }
 
-  /** A connection from inside; false if there are too many. */
-  admit(client: Socket, connection: MovedConnection): boolean {
+  /** False if there are too many connections from inside. One that was admitted stays so. */
+  admit(client: Client): boolean {
+    if (this.#clients.has(client)) return true;
     if (this.#clients.size >= LIMITS.egressConnections) return false;
     this.#clients.add(client);
-    this.#moved.set(client, connection);
-    void connection.closed.then(() => this.#clients.delete(client));
+    void client.closed.then(() => this.#clients.delete(client));
     return true;
+  }
+
+  /** The same for one that the server speaks with. */
+  admitSocket(socket: Socket, connection: MovedConnection): boolean {
+    this.#moved.set(socket, connection);
+    return this.admit({ closed: connection.closed, destroy: () => socket.destroy() });
   }
 
   /** What the mover has of a connection from inside; undefined for TLS that was opened. */

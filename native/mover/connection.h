@@ -1,0 +1,51 @@
+/* A connection, for the files that carry it. */
+#ifndef MOVER_CONNECTION_H
+#define MOVER_CONNECTION_H
+
+#include "parts.h"
+
+enum state {
+  HELD,     /* the server has a copy and speaks with the program */
+  JOINED,   /* both ways until both have ended */
+  BODY,     /* so many bytes to the program */
+  /* In the states below, the server has no copy (exchange.c). */
+  SILENT,   /* the program has sent nothing yet */
+  ASKED,    /* the server was shown a request, and decides */
+  DIALLING, /* the address that the server named */
+  SENT,     /* the request went out; its answer has not begun */
+  ANSWERED, /* the server was shown the head of the answer */
+  REPLYING, /* the answer goes to the program */
+};
+
+struct connection {
+  struct source inside, outside;
+  uint64_t id;
+  struct door *door;      /* NULL: the server has made it */
+  enum state state;
+  struct flow up, down;   /* from inside to outside, and back */
+  uint64_t sent, received; /* bytes that went outside and came from there, beside those of the flows */
+  uint64_t told;          /* bytes that the server knows of */
+  uint64_t seen;          /* bytes at the last tick */
+  int64_t active_at, idle_ms;
+  /* Of an exchange. */
+  bool known;             /* the server knows its number */
+  int64_t due;            /* when it has waited for long enough, while it is silent or is dialled */
+  int64_t keep_ms;        /* how long the next request is waited for; 0: there is none */
+  size_t shown;           /* bytes of the request that the server has seen and that are still to be read */
+  struct bytes request;   /* as it goes out, while it is dialled */
+  struct bytes answer;    /* what came, until its head is whole; then what goes to the program before the rest */
+  size_t head;            /* bytes of the head in `answer` */
+  uint64_t written;       /* bytes of `answer` that the program got */
+};
+
+struct connection *connection_find(uint64_t id);
+void connection_enter(struct connection *connection, enum state state);
+void connection_stop(struct connection *connection, bool whole); /* tells the server that nothing more is moved */
+void connection_reset(struct connection *connection);            /* both sides learn that it did not end well, once it is forgotten */
+void connection_forget(struct connection *connection);
+
+/* exchange.c */
+void exchange_leave(struct connection *connection); /* cut, or broken */
+void exchange_tick(struct connection *connection, int64_t now);
+
+#endif

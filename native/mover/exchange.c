@@ -1,0 +1,283 @@
+/* Plain requests, one after the other on a connection from inside. The server is shown a request and the head of its answer, and says
+   what is sent instead of them; so no bytes that it did not write go either way but those of bodies. Nothing of HTTP is understood
+   here: this file looks for the empty line that ends a head. What does not look simple, the server gets whole and unread. */
+#include "connection.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define HEAD_END "\r\n\r\n"
+
+static void inside_ready(struct source *source, uint32_t events);
+static void outside_ready(struct source *source, uint32_t events);
+
+static bool passing(void) { return errno == EAGAIN || errno == EINTR; }
+
+/* Bytes up to the end of the first head; 0 if it is not whole. */
+static size_t head_length(const uint8_t *data, size_t length) {
+  const uint8_t *end = length == 0 ? NULL : memmem(data, length, HEAD_END, strlen(HEAD_END));
+  return end == NULL ? 0 : (size_t)(end - data) + strlen(HEAD_END);
+}
+
+/* A hang-up is always waited for. */
+static int watch(struct connection *connection, uint32_t inside, uint32_t outside) {
+  return mover_watch(&connection->inside, inside | EPOLLRDHUP) | mover_watch(&connection->outside, outside);
+}
+
+static bool has_outside(const struct connection *connection) { return connection->state == SENT || connection->state == ANSWERED || connection->state == REPLYING; }
+
+static void leave(struct connection *connection) {
+  if (has_outside(connection)) connection_stop(connection, false);
+  if (connection->known) channel_say("gone %" PRIu64, connection->id);
+  connection_forget(connection);
+}
+
+void exchange_leave(struct connection *connection) {
+  connection_reset(connection);
+  leave(connection);
+}
+
+/* What came so far stays in the socket: the server may want to read it. */
+static void show(struct connection *connection, const uint8_t *request, size_t length) {
+  char text[64];
+  snprintf(text, sizeof text, "ask %" PRIu64 " %" PRIu32 " ", connection->id, door_number(connection->door));
+  connection->known = true;
+  connection->shown = length;
+  connection_enter(connection, ASKED);
+  channel_show(text, request, length);
+  if (watch(connection, 0, 0) != 0) leave(connection);
+}
+
+static bool looks_plain(const uint8_t *data, size_t length) {
+  bool reads = (length > 4 && memcmp(data, "GET ", 4) == 0) || (length > 5 && memcmp(data, "HEAD ", 5) == 0);
+  return reads && length < REQUEST_MAX && head_length(data, length) == length;
+}
+
+/* False: nothing has come yet. */
+static bool looked(struct connection *connection) {
+  uint8_t data[REQUEST_MAX];
+  ssize_t count = recv(connection->inside.fd, data, sizeof data, MSG_PEEK | MSG_DONTWAIT);
+  if (count < 0 && passing()) return false;
+  if (count > 0 && looks_plain(data, (size_t)count)) show(connection, data, (size_t)count);
+  else if (!connection->known) connection_give(connection, NULL, 0);
+  else if (count > 0) show(connection, NULL, 0);
+  else leave(connection);
+  return true;
+}
+
+/* Until the next request comes. */
+static void await(struct connection *connection, int64_t within_ms) {
+  connection_enter(connection, SILENT);
+  connection->due = monotonic_ms() + within_ms;
+  if (watch(connection, EPOLLIN, 0) != 0) leave(connection);
+}
+
+void exchange_offer(struct connection *connection) {
+  connection->inside.ready = inside_ready;
+  if (!looked(connection)) await(connection, REQUEST_MS);
+}
+
+static bool address_of(const struct exchange_request *request, struct sockaddr_storage *address, socklen_t *length) {
+  struct sockaddr_in *four = (struct sockaddr_in *)address;
+  struct sockaddr_in6 *six = (struct sockaddr_in6 *)address;
+  memset(address, 0, sizeof *address);
+  four->sin_port = htons(request->port);
+  four->sin_family = AF_INET;
+  *length = sizeof *four;
+  if (inet_pton(AF_INET, request->address, &four->sin_addr) == 1) return true;
+  six->sin6_family = AF_INET6;
+  *length = sizeof *six;
+  return inet_pton(AF_INET6, request->address, &six->sin6_addr) == 1;
+}
+
+static void undialled(struct connection *connection) {
+  mover_close(&connection->outside);
+  bytes_free(&connection->request);
+  connection_enter(connection, ASKED);
+  channel_say("undialled %" PRIu64, connection->id);
+}
+
+static void unanswered(struct connection *connection) {
+  connection_enter(connection, ANSWERED);
+  mover_watch(&connection->outside, 0);
+  connection->head = 0;
+  channel_say("answer %" PRIu64 " ", connection->id);
+}
+
+/* The request leaves the socket of the program when it goes out. */
+static void send_request(struct connection *connection) {
+  static uint8_t passed[REQUEST_MAX];
+  struct bytes *request = &connection->request;
+  connection_enter(connection, SENT);
+  connection->active_at = monotonic_ms();
+  if (recv(connection->inside.fd, passed, connection->shown, MSG_DONTWAIT) != (ssize_t)connection->shown) return exchange_leave(connection);
+  /* A socket that was made a moment ago has room for it. */
+  ssize_t count = send(connection->outside.fd, request->data, request->length, MSG_NOSIGNAL | MSG_DONTWAIT);
+  connection->sent = count > 0 ? (uint64_t)count : 0;
+  bool whole = count == (ssize_t)request->length;
+  bytes_free(request);
+  if (!whole) return unanswered(connection);
+  if (watch(connection, 0, EPOLLIN) != 0) exchange_leave(connection);
+}
+
+static void dialled(struct connection *connection) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(connection->outside.fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) undialled(connection);
+  else send_request(connection);
+}
+
+static void dial(struct connection *connection, const struct exchange_request *request) {
+  struct sockaddr_storage address;
+  socklen_t length;
+  int fd = address_of(request, &address, &length) ? socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) : -1;
+  if (fd < 0) return undialled(connection);
+  connection->outside = (struct source){.fd = fd, .ready = outside_ready};
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (connect(fd, (struct sockaddr *)&address, length) == 0) return send_request(connection);
+  if (errno != EINPROGRESS || mover_watch(&connection->outside, EPOLLOUT) != 0) return undialled(connection);
+  connection_enter(connection, DIALLING);
+  connection->due = monotonic_ms() + request->within_ms;
+}
+
+/* What is not known any more has hung up; the server hears of it. */
+void exchange_fetch(uint64_t id, const struct exchange_request *request) {
+  struct connection *connection = connection_find(id);
+  if (connection == NULL || connection->state != ASKED || connection->shown == 0) return;
+  connection->up = connection->down = flow_of(0);
+  connection->sent = connection->received = connection->written = connection->told = connection->seen = 0;
+  connection->idle_ms = request->idle_ms;
+  bytes_free(&connection->answer);
+  if (bytes_add(&connection->request, request->data, request->length)) dial(connection, request);
+  else undialled(connection);
+}
+
+/* Shows the head of the answer, once it is whole. */
+static void look_for_head(struct connection *connection) {
+  struct bytes *answer = &connection->answer;
+  connection->head = head_length(answer->data, answer->length);
+  if (connection->head == 0 && answer->length >= ANSWER_MAX) return unanswered(connection);
+  if (connection->head == 0) return;
+  char text[64];
+  connection_enter(connection, ANSWERED);
+  mover_watch(&connection->outside, 0);
+  snprintf(text, sizeof text, "answer %" PRIu64 " ", connection->id);
+  channel_show(text, answer->data, connection->head);
+}
+
+static void receive_answer(struct connection *connection) {
+  uint8_t data[4096];
+  size_t room = ANSWER_MAX - connection->answer.length;
+  ssize_t count = recv(connection->outside.fd, data, room < sizeof data ? room : sizeof data, MSG_DONTWAIT);
+  if (count < 0 && passing()) return;
+  if (count <= 0 || !bytes_add(&connection->answer, data, (size_t)count)) return unanswered(connection);
+  connection->received += (uint64_t)count;
+  look_for_head(connection);
+}
+
+void exchange_more(uint64_t id) {
+  struct connection *connection = connection_find(id);
+  if (connection == NULL || connection->state != ANSWERED || connection->head == 0) return;
+  bytes_drop(&connection->answer, connection->head);
+  connection_enter(connection, SENT);
+  connection->active_at = monotonic_ms();
+  look_for_head(connection);
+  if (connection->state == SENT && mover_watch(&connection->outside, EPOLLIN) != 0) exchange_leave(connection);
+}
+
+static void answered(struct connection *connection) {
+  connection_stop(connection, true);
+  bytes_free(&connection->answer);
+  if (connection->keep_ms > 0) return await(connection, connection->keep_ms);
+  shutdown(connection->inside.fd, SHUT_WR);
+  leave(connection);
+}
+
+static bool is_whole(const struct connection *connection) {
+  const struct flow *down = &connection->down;
+  return connection->answer.length == 0 && (down->out == down->most || down->shut);
+}
+
+static void move_reply(struct connection *connection) {
+  struct bytes *answer = &connection->answer;
+  struct flow *down = &connection->down;
+  if (answer->length > 0) {
+    ssize_t count = send(connection->inside.fd, answer->data, answer->length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && !passing()) return exchange_leave(connection);
+    if (count > 0) {
+      bytes_drop(answer, (size_t)count);
+      connection->written += (uint64_t)count;
+    }
+  }
+  bool moves = answer->length == 0 && down->out < down->most;
+  if (moves && !flow_move(down, connection->outside.fd, connection->inside.fd)) return exchange_leave(connection);
+  /* It ended too early. */
+  if (down->shut && down->most != UINT64_MAX && down->out < down->most) return exchange_leave(connection);
+  if (is_whole(connection)) return answered(connection);
+  bool full = answer->length > 0 || flow_wants_output(down), wants = answer->length == 0 && flow_wants_input(down);
+  if (watch(connection, full ? EPOLLOUT : 0, wants ? EPOLLIN : 0) != 0) exchange_leave(connection);
+}
+
+/* The new head takes the place of the one that came; what came of the body follows it. */
+void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
+  struct connection *connection = connection_find(id);
+  if (connection == NULL || connection->state != ANSWERED || connection->head == 0) return;
+  struct bytes *answer = &connection->answer, whole = {0};
+  size_t came = answer->length - connection->head;
+  if (came > reply->count) came = (size_t)reply->count;
+  bool good = bytes_add(&whole, reply->data, reply->length) && bytes_add(&whole, answer->data + connection->head, came);
+  bytes_free(answer);
+  *answer = whole;
+  if (!good) return exchange_leave(connection);
+  connection->down = flow_of(reply->count == UINT64_MAX ? UINT64_MAX : reply->count - came);
+  connection->keep_ms = reply->keep_ms;
+  connection->active_at = monotonic_ms();
+  connection_enter(connection, REPLYING);
+  move_reply(connection);
+}
+
+void exchange_give(uint64_t id) {
+  struct connection *connection = connection_find(id);
+  if (connection == NULL || (connection->state != ASKED && connection->state != ANSWERED)) return;
+  if (connection->state == ANSWERED) connection_stop(connection, false);
+  bytes_free(&connection->answer);
+  connection_give(connection, NULL, 0);
+}
+
+static void inside_ready(struct source *source, uint32_t events) {
+  struct connection *connection = container(source, struct connection, inside);
+  bool over = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+  if (connection->state == SILENT) {
+    /* What is silent and hangs up may have said something before. */
+    if (!looked(connection) && over) leave(connection);
+  } else if (over) {
+    exchange_leave(connection);
+  } else if (connection->state == REPLYING) {
+    move_reply(connection);
+  }
+}
+
+static void outside_ready(struct source *source, uint32_t events) {
+  (void)events;
+  struct connection *connection = container(source, struct connection, outside);
+  if (connection->state == DIALLING) dialled(connection);
+  else if (connection->state == SENT) receive_answer(connection);
+  else if (connection->state == REPLYING) move_reply(connection);
+}
+
+void exchange_tick(struct connection *connection, int64_t now) {
+  if (now < connection->due) return;
+  if (connection->state == DIALLING) return undialled(connection);
+  if (connection->known) return leave(connection);
+  connection_give(connection, NULL, 0);
+}
