@@ -33,6 +33,7 @@ struct connection {
   int64_t keep_ms;        /* how long the next request is waited for; 0: there is none */
   size_t shown;           /* bytes of the request that the server has seen and that are still to be read */
   struct bytes request;   /* as it goes out, while it is dialled */
+  struct bytes tail;      /* last headers of a simple answer */
   struct bytes answer;    /* what came, until its head is whole; then what goes to the program before the rest */
   size_t head;            /* bytes of the head in `answer` */
   uint64_t written;       /* bytes of `answer` that the program got */

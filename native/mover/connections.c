@@ -89,6 +89,7 @@ void connection_forget(struct connection *connection) {
   mover_close(&connection->inside);
   mover_close(&connection->outside);
   bytes_free(&connection->request);
+  bytes_free(&connection->tail);
   bytes_free(&connection->answer);
   connections[connection->id % CONNECTIONS_MAX] = NULL;
   connection_count--;

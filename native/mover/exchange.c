@@ -1,6 +1,6 @@
-/* Plain requests, one after the other on a connection from inside. The server is shown a request and the head of its answer, and says
-   what is sent instead of them; so no bytes that it did not write go either way but those of bodies. Nothing of HTTP is understood
-   here: this file looks for the empty line that ends a head. What does not look simple, the server gets whole and unread. */
+/* Plain requests, one after the other on a connection from inside. The server is shown a request, and says what is sent instead of it.
+   An answer that is not simple (answer.c) is shown in the same way. Else nothing of HTTP is understood here: this file looks for the
+   empty line that ends a head. A request that does not look simple, the server gets whole and unread. */
 #include "connection.h"
 
 #include <arpa/inet.h>
@@ -157,42 +157,12 @@ void exchange_fetch(uint64_t id, const struct exchange_request *request) {
   connection->up = connection->down = flow_of(0);
   connection->sent = connection->received = connection->written = connection->told = connection->seen = 0;
   connection->idle_ms = request->idle_ms;
+  connection->keep_ms = request->keep_ms;
   bytes_free(&connection->answer);
-  if (bytes_add(&connection->request, request->data, request->length)) dial(connection, request);
+  bytes_free(&connection->tail);
+  if (bytes_add(&connection->request, request->data, request->length) && bytes_add(&connection->tail, request->tail, request->tail_length))
+    dial(connection, request);
   else undialled(connection);
-}
-
-/* Shows the head of the answer, once it is whole. */
-static void look_for_head(struct connection *connection) {
-  struct bytes *answer = &connection->answer;
-  connection->head = head_length(answer->data, answer->length);
-  if (connection->head == 0 && answer->length >= ANSWER_MAX) return unanswered(connection);
-  if (connection->head == 0) return;
-  char text[64];
-  connection_enter(connection, ANSWERED);
-  mover_watch(&connection->outside, 0);
-  snprintf(text, sizeof text, "answer %" PRIu64 " ", connection->id);
-  channel_show(text, answer->data, connection->head);
-}
-
-static void receive_answer(struct connection *connection) {
-  uint8_t data[4096];
-  size_t room = ANSWER_MAX - connection->answer.length;
-  ssize_t count = recv(connection->outside.fd, data, room < sizeof data ? room : sizeof data, MSG_DONTWAIT);
-  if (count < 0 && passing()) return;
-  if (count <= 0 || !bytes_add(&connection->answer, data, (size_t)count)) return unanswered(connection);
-  connection->received += (uint64_t)count;
-  look_for_head(connection);
-}
-
-void exchange_more(uint64_t id) {
-  struct connection *connection = connection_find(id);
-  if (connection == NULL || connection->state != ANSWERED || connection->head == 0) return;
-  bytes_drop(&connection->answer, connection->head);
-  connection_enter(connection, SENT);
-  connection->active_at = monotonic_ms();
-  look_for_head(connection);
-  if (connection->state == SENT && mover_watch(&connection->outside, EPOLLIN) != 0) exchange_leave(connection);
 }
 
 static void answered(struct connection *connection) {
@@ -228,22 +198,64 @@ static void move_reply(struct connection *connection) {
   if (watch(connection, full ? EPOLLOUT : 0, wants ? EPOLLIN : 0) != 0) exchange_leave(connection);
 }
 
-/* The new head takes the place of the one that came; what came of the body follows it. */
-void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
-  struct connection *connection = connection_find(id);
-  if (connection == NULL || connection->state != ANSWERED || connection->head == 0) return;
-  struct bytes *answer = &connection->answer, whole = {0};
+/* A new head takes the place of the one that came; what came of the body follows it. */
+static void begin_reply(struct connection *connection, struct bytes head, uint64_t count) {
+  struct bytes *answer = &connection->answer;
   size_t came = answer->length - connection->head;
-  if (came > reply->count) came = (size_t)reply->count;
-  bool good = bytes_add(&whole, reply->data, reply->length) && bytes_add(&whole, answer->data + connection->head, came);
+  if (came > count) came = (size_t)count;
+  bool good = bytes_add(&head, answer->data + connection->head, came);
   bytes_free(answer);
-  *answer = whole;
+  *answer = head;
   if (!good) return exchange_leave(connection);
-  connection->down = flow_of(reply->count == UINT64_MAX ? UINT64_MAX : reply->count - came);
-  connection->keep_ms = reply->keep_ms;
+  connection->down = flow_of(count == UINT64_MAX ? UINT64_MAX : count - came);
   connection->active_at = monotonic_ms();
   connection_enter(connection, REPLYING);
   move_reply(connection);
+}
+
+/* Once the head of the answer is whole: what is simple goes on, all else is shown. */
+static void look_for_head(struct connection *connection) {
+  struct bytes *answer = &connection->answer, made = {0};
+  uint64_t count;
+  connection->head = head_length(answer->data, answer->length);
+  if (connection->head == 0 && answer->length >= ANSWER_MAX) return unanswered(connection);
+  if (connection->head == 0) return;
+  if (connection->tail.length > 0 && answer_made(answer->data, connection->head, &connection->tail, &made, &count)) return begin_reply(connection, made, count);
+  bytes_free(&made);
+  char text[64];
+  connection_enter(connection, ANSWERED);
+  mover_watch(&connection->outside, 0);
+  snprintf(text, sizeof text, "answer %" PRIu64 " ", connection->id);
+  channel_show(text, answer->data, connection->head);
+}
+
+static void receive_answer(struct connection *connection) {
+  uint8_t data[4096];
+  size_t room = ANSWER_MAX - connection->answer.length;
+  ssize_t count = recv(connection->outside.fd, data, room < sizeof data ? room : sizeof data, MSG_DONTWAIT);
+  if (count < 0 && passing()) return;
+  if (count <= 0 || !bytes_add(&connection->answer, data, (size_t)count)) return unanswered(connection);
+  connection->received += (uint64_t)count;
+  look_for_head(connection);
+}
+
+void exchange_more(uint64_t id) {
+  struct connection *connection = connection_find(id);
+  if (connection == NULL || connection->state != ANSWERED || connection->head == 0) return;
+  bytes_drop(&connection->answer, connection->head);
+  connection_enter(connection, SENT);
+  connection->active_at = monotonic_ms();
+  if (mover_watch(&connection->outside, EPOLLIN) != 0) exchange_leave(connection);
+  else look_for_head(connection);
+}
+
+void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
+  struct connection *connection = connection_find(id);
+  struct bytes head = {0};
+  if (connection == NULL || connection->state != ANSWERED || connection->head == 0) return;
+  connection->keep_ms = reply->keep_ms;
+  if (bytes_add(&head, reply->data, reply->length)) begin_reply(connection, head, reply->count);
+  else exchange_leave(connection);
 }
 
 void exchange_give(uint64_t id) {

@@ -87,6 +87,9 @@ struct exchange_request {
   int64_t within_ms, idle_ms;
   const uint8_t *data; /* as it goes out */
   size_t length;
+  int64_t keep_ms;     /* as of a reply */
+  const uint8_t *tail; /* last headers of a simple answer; without them, every answer is shown */
+  size_t tail_length;
 };
 struct exchange_reply {
   int64_t keep_ms;
@@ -99,6 +102,9 @@ void exchange_fetch(uint64_t id, const struct exchange_request *request);
 void exchange_more(uint64_t id);
 void exchange_reply(uint64_t id, const struct exchange_reply *reply);
 void exchange_give(uint64_t id);
+
+/* answer.c: whether a head is simple; `made` is then as the program gets it, with `tail` at its end, and `count` the bytes of its body */
+bool answer_made(const uint8_t *head, size_t length, const struct bytes *tail, struct bytes *made, uint64_t *count);
 
 /* bytes.c */
 bool bytes_add(struct bytes *bytes, const uint8_t *data, size_t length);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define ADDRESS_MAX 64
+#define TAIL_MAX 256
 
 /* Takes the next number off the text; false if there is none, or if it is no number. */
 static bool number(const char **text, uint64_t *value) {
@@ -31,23 +32,25 @@ static int digit(char letter) {
   return letter >= 'a' && letter <= 'f' ? letter - 'a' + 10 : -1;
 }
 
-/* The rest of the text, after a space; its length, 0 if it is no such bytes or too many. */
-static size_t bytes_of(const char *text, uint8_t *data, size_t size) {
-  size_t digits = *text == ' ' ? strlen(text + 1) : 0;
-  if (digits % 2 != 0 || digits / 2 > size) return 0;
-  for (size_t at = 0; at < digits / 2; at++) {
-    int high = digit(text[1 + 2 * at]), low = digit(text[2 + 2 * at]);
+/* Takes the next bytes off the text: how many; none if they are no such bytes, or too many. */
+static size_t bytes_of(const char **text, uint8_t *data, size_t size) {
+  const char *digits = *text + 1;
+  size_t count = **text == ' ' ? strcspn(digits, " ") : 0;
+  if (count % 2 != 0 || count / 2 > size) return 0;
+  for (size_t at = 0; at < count / 2; at++) {
+    int high = digit(digits[2 * at]), low = digit(digits[2 * at + 1]);
     if (high < 0 || low < 0) return 0;
     data[at] = (uint8_t)(high << 4 | low);
   }
-  return digits / 2;
+  if (count > 0) *text = digits + count;
+  return count / 2;
 }
 
 /* A path may hold any byte, so it comes in hexadecimal digits. */
 static bool path_of(const char *text, char *path, size_t size) {
-  size_t length = bytes_of(text, (uint8_t *)path, size - 1);
+  size_t length = bytes_of(&text, (uint8_t *)path, size - 1);
   path[length] = '\0';
-  return path[0] == '/' && strlen(path) == length;
+  return *text == '\0' && path[0] == '/' && strlen(path) == length;
 }
 
 static bool address_of(const char **text, char *address) {
@@ -59,26 +62,27 @@ static bool address_of(const char **text, char *address) {
   return true;
 }
 
-static uint8_t head[LINE_MAX_BYTES / 2];
+static uint8_t head[LINE_MAX_BYTES / 2], tail[TAIL_MAX];
 
 static bool fetch(uint64_t id, const char *rest) {
-  struct exchange_request request = {.data = head};
+  struct exchange_request request = {.data = head, .tail = tail};
   char address[ADDRESS_MAX];
   uint64_t port;
   if (!address_of(&rest, address) || !number(&rest, &port) || port == 0 || port > UINT16_MAX) return false;
-  if (!milliseconds(&rest, &request.within_ms) || !milliseconds(&rest, &request.idle_ms)) return false;
+  if (!milliseconds(&rest, &request.within_ms) || !milliseconds(&rest, &request.idle_ms) || !milliseconds(&rest, &request.keep_ms)) return false;
   request.address = address;
   request.port = (uint16_t)port;
-  request.length = bytes_of(rest, head, sizeof head);
-  if (request.length == 0) return false;
+  request.length = bytes_of(&rest, head, sizeof head);
+  request.tail_length = bytes_of(&rest, tail, sizeof tail);
+  if (request.length == 0 || *rest != '\0') return false;
   return exchange_fetch(id, &request), true;
 }
 
 static bool reply(uint64_t id, const char *rest, bool counted) {
   struct exchange_reply given = {.count = UINT64_MAX, .data = head};
   if (counted && (!milliseconds(&rest, &given.keep_ms) || !number(&rest, &given.count) || given.count == UINT64_MAX)) return false;
-  given.length = bytes_of(rest, head, sizeof head);
-  if (given.length == 0) return false;
+  given.length = bytes_of(&rest, head, sizeof head);
+  if (given.length == 0 || *rest != '\0') return false;
   return exchange_reply(id, &given), true;
 }
 

@@ -55,7 +55,9 @@ static void look(const void *data, size_t length) {
 void exchange_fetch(uint64_t id, const struct exchange_request *request) {
   (void)id;
   if (request->port == 0 || request->length == 0 || request->within_ms < 0 || request->idle_ms < 0 || strlen(request->address) >= 64) abort();
+  if (request->keep_ms < 0 || request->tail_length > 256) abort();
   look(request->data, request->length);
+  look(request->tail, request->tail_length);
   acts++;
 }
 void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
@@ -70,8 +72,8 @@ void exchange_give(uint64_t id) { acts += id > 0; }
 static const char *const messages[] = {
     "door 1 2f746d70", "door 1 2f00", "door 1 2f7", "door 99999999999 2f", "shut 1", "join 5 900000", "join 5", "join -1 5", "body 5 900000 100", "body 5 1 0",
     "body 5 1 99999999999999999999999", "hold 3", "hold 3 4", "hold", "cut 7", "drop 7", "drop x", "moved", "", "joinjoinjoin 1 2",
-    "fetch 5 127.0.0.2 80 15000 900000 474554", "fetch 5 ::1 80 1 1 fe", "fetch 5 127.0.0.2 0 1 1 fe", "fetch 5 127.0.0.2 65536 1 1 fe", "fetch 5 80 1 1 fe",
-    "fetch 5 127.0.0.2 80 1 1 ", "fetch 5 127.0.0.2 80 1 1 f", "fetch 5  80 1 1 fe", "reply 5 15000 100 fefe", "reply 5 0 0 fe", "reply 5 1 fe", "reply 5 0 0 ",
+    "fetch 5 127.0.0.2 80 15000 900000 0 474554", "fetch 5 ::1 80 1 1 1 fe", "fetch 5 127.0.0.2 0 1 1 1 fe", "fetch 5 127.0.0.2 65536 1 1 1 fe", "fetch 5 80 1 1 1 fe",
+    "fetch 5 127.0.0.2 80 1 1 1 ", "fetch 5 127.0.0.2 80 1 1 1 f", "fetch 5 127.0.0.2 80 1 1 1 fe fefe", "fetch 5 127.0.0.2 80 1 1 1 fe fe fe", "fetch 5 127.0.0.2 80 1 1 1 fe ", "fetch 5  80 1 1 1 fe", "reply 5 15000 100 fefe", "reply 5 0 0 fe", "reply 5 1 fe", "reply 5 0 0 ",
     "stream 5 fe", "stream 5", "stream 5 zz", "more 5", "more 5 6", "give 5", "give 5 6",
 };
 

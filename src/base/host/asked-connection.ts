@@ -1,6 +1,6 @@
 /**
- * One connection from a sandbox of which the server has no copy: the mover shows a plain request and the head of its answer, and the
- * server says what is sent instead of them.
+ * One connection from a sandbox of which the server has no copy: the mover shows a plain request, and the server says what is sent
+ * instead of it; the same for the head of an answer that is not simple.
  */
 import { LIMITS } from "../schema/limits.ts";
 import type { GivenConnection, Move, MoveEnd, MovedBytes } from "./moved-connection.ts";
@@ -12,13 +12,22 @@ export interface Fetch {
   readonly port: number;
   readonly withinMs: number;
   /** The request as it goes out. */
-  readonly head: Buffer;
+  readonly head: string;
+  /** How long the next request is waited for after an answer; 0: not at all. */
+  readonly keepMs: number;
+  /** The last lines of the head of a simple answer. If it is empty, every answer is shown. */
+  readonly tail: string;
 }
+
+/**
+ * What came of a request: the head of an answer that is not simple, `undialled` where nothing was reached, undefined where no answer
+ * came, and `over` where nothing is left to do: the mover has answered, or the program is gone.
+ */
+export type Answered = Buffer | "undialled" | "over" | undefined;
 
 /** One request that is under way. */
 export interface Fetched extends Move {
-  /** The head of the answer; `undialled` where nothing was reached; undefined where none came. */
-  readonly answer: Promise<Buffer | "undialled" | undefined>;
+  readonly answer: Promise<Answered>;
 }
 
 interface Channel {
@@ -36,7 +45,7 @@ export class AskedConnection {
   readonly closed: Promise<void>;
   readonly #close: () => void;
   #bytes = NOTHING;
-  #answered: ((answer: Buffer | "undialled" | undefined) => void) | undefined;
+  #answered: ((answer: Answered) => void) | undefined;
   #end: ((end: MoveEnd) => void) | undefined;
   #given: ((given: GivenConnection | undefined) => void) | undefined;
 
@@ -54,8 +63,8 @@ export class AskedConnection {
   }
 
   /** Dials, and sends the request that was shown, as it is given here. */
-  fetch({ address, port, withinMs, head }: Fetch): Fetched {
-    const answer = Promise.withResolvers<Buffer | "undialled" | undefined>();
+  fetch({ address, port, withinMs, head, keepMs, tail }: Fetch): Fetched {
+    const answer = Promise.withResolvers<Answered>();
     const ended = Promise.withResolvers<MoveEnd>();
     let last: MoveEnd | undefined;
     this.#bytes = NOTHING;
@@ -64,10 +73,11 @@ export class AskedConnection {
       this.#end = undefined;
       last = end;
       ended.resolve(end);
-      answer.resolve(undefined);
+      this.#answered?.("over");
     };
+    const times = `${Math.ceil(withinMs)} ${LIMITS.egressIdleMs} ${keepMs}`;
     if (this.#gone.signal.aborted) this.#end({ ...NOTHING, isWhole: false });
-    else this.#say(`fetch ${this.#id} ${address} ${port} ${Math.ceil(withinMs)} ${LIMITS.egressIdleMs} ${head.toString("hex")}`);
+    else this.#say(`fetch ${this.#id} ${address} ${port} ${times} ${hex(head)}${tail === "" ? "" : ` ${hex(tail)}`}`);
     const bytes = (): MovedBytes => last ?? this.#bytes;
     return {
       answer: answer.promise,
@@ -80,18 +90,17 @@ export class AskedConnection {
   }
 
   /** The next head of the same answer: the last one was an interim one. */
-  more(): Promise<Buffer | "undialled" | undefined> {
-    const { promise, resolve } = Promise.withResolvers<Buffer | "undialled" | undefined>();
+  more(): Promise<Answered> {
+    const { promise, resolve } = Promise.withResolvers<Answered>();
     this.#answered = resolve;
-    if (this.#end === undefined) resolve(undefined);
+    if (this.#end === undefined) resolve("over");
     else this.#say(`more ${this.#id}`);
     return promise;
   }
 
   /** Sends this head inside, then so many bytes of the body, or all that come; then the next request is waited for, or nothing. */
-  reply(head: Buffer, bytes: number | "all", keepMs: number): void {
-    const text = head.toString("hex");
-    this.#say(bytes === "all" ? `stream ${this.#id} ${text}` : `reply ${this.#id} ${keepMs} ${bytes} ${text}`);
+  reply(head: string, bytes: number | "all", keepMs: number): void {
+    this.#say(bytes === "all" ? `stream ${this.#id} ${hex(head)}` : `reply ${this.#id} ${keepMs} ${bytes} ${hex(head)}`);
   }
 
   /** The server speaks with the program from now on; undefined where it is gone. */
@@ -113,9 +122,9 @@ export class AskedConnection {
   }
 
   /** From the mover: what came of the request. */
-  answered(answer: Buffer | "undialled" | undefined): void {
-    if (answer === "undialled") this.#end?.({ ...NOTHING, isWhole: false });
+  answered(answer: Answered): void {
     this.#answered?.(answer);
+    if (answer === "undialled") this.#end?.({ ...NOTHING, isWhole: false });
   }
 
   /** From the mover: nothing more is moved. */
@@ -142,4 +151,8 @@ export class AskedConnection {
   #say(text: string): void {
     this.#channel.say(text);
   }
+}
+
+function hex(text: string): string {
+  return Buffer.from(text, "latin1").toString("hex");
 }

@@ -1,13 +1,13 @@
 /**
- * Plain requests of which the server carries no byte: it reads the heads that the mover shows, decides, and says what is sent instead
- * of them.
+ * Plain requests of which the server carries no byte: it reads what the mover shows, decides, and says what is sent instead. Simple
+ * answers go inside without it.
  */
-import type { AskedConnection, Fetched } from "../../base/host/asked-connection.ts";
+import type { Answered, AskedConnection } from "../../base/host/asked-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { UNANSWERED } from "./answers.ts";
 import { attempts } from "./dialling.ts";
 import { endToEnd, headerLines, requestHead } from "./exchange.ts";
-import { unreachable, type Gate, type Question, type ReleasedHost } from "./gate.ts";
+import { unreachable, type Gate, type ReleasedHost } from "./gate.ts";
 import type { PlainRequest } from "./plain-request.ts";
 import { framingOf, readHead, without, type ResponseHead } from "./response.ts";
 import type { Denied } from "./rules.ts";
@@ -26,52 +26,57 @@ export async function carryPlain(gate: Gate, session: Session, asked: AskedConne
   // The rules may have changed while it was recorded. From here on, what they forbid is cut.
   const late = gate.ruling(session, host, port);
   if (late.verdict === "deny") return gate.refuse(session, question, late);
-  const fetched = await fetchFirst(session, asked, question, released, requestHead({ ...request, isChunked: false }, request.headers));
-  if (asked.signal.aborted) return undefined;
-  if (fetched === undefined) return unreachable(question);
-  const head = await finalHead(asked, fetched.answer);
+  const answer = await fetchFirst(session, asked, released, request);
+  if (answer === "undialled") return asked.signal.aborted ? undefined : unreachable(question);
+  const head = await finalHead(asked, answer);
+  if (head === "over") return undefined;
   const framing = head && framingOf(head, method === "HEAD");
-  if (asked.signal.aborted) return undefined;
   if (head === undefined || framing === undefined) return UNANSWERED;
+  const { body, isChunked } = framing;
   // Chunks go inside as they came, so their end is not seen here.
-  const isKept = request.isKept && framing.body !== "all";
-  const end = isKept
-    ? ["Connection", "keep-alive", "Keep-Alive", `timeout=${Math.ceil(LIMITS.egressHeadMs / 1000)}`]
-    : [...(framing.isChunked && framing.body === "all" ? ["Transfer-Encoding", "chunked"] : []), "Connection", "close"];
-  const headers = framing.isChunked ? without(head.headers, "content-length") : head.headers;
-  const text = `HTTP/1.1 ${head.status} ${head.phrase}\r\n${headerLines([...endToEnd(headers), ...end])}\r\n`;
-  asked.reply(Buffer.from(text, "latin1"), framing.body, isKept ? LIMITS.egressHeadMs : 0);
+  const isKept = request.isKept && body !== "all";
+  const headers = endToEnd(isChunked ? without(head.headers, "content-length") : head.headers);
+  const coding = isChunked && body === "all" ? ["Transfer-Encoding", "chunked"] : [];
+  const text = `HTTP/1.1 ${head.status} ${head.phrase}\r\n${headerLines([...headers, ...coding])}${lastLines(isKept)}\r\n`;
+  asked.reply(text, body, isKept ? LIMITS.egressHeadMs : 0);
   return undefined;
 }
 
-/** The first address that is reached, with the head of its answer if one came. */
+/** What came of the first address that was reached. */
 async function fetchFirst(
   session: Session,
   asked: AskedConnection,
-  { host, port }: Question,
   { addresses, follow }: ReleasedHost,
-  head: string,
-): Promise<{ readonly answer: Buffer | undefined } | undefined> {
-  for (const { address, withinMs } of attempts(addresses)) {
-    if (asked.signal.aborted) return undefined;
-    const outside: Fetched = asked.fetch({ address, port, withinMs, head: Buffer.from(head, "latin1") });
+  { host, port, method, path, headers, isKept }: PlainRequest,
+): Promise<Answered> {
+  const head = requestHead({ method, path, isChunked: false }, headers);
+  // The length that an answer to HEAD names is of no body.
+  const tail = method === "HEAD" ? "" : lastLines(isKept);
+  for (const attempt of attempts(addresses)) {
+    if (asked.signal.aborted) break;
+    const outside = asked.fetch({ ...attempt, port, head, keepMs: isKept ? LIMITS.egressHeadMs : 0, tail });
     session.begin({ host, port, outside, cut: () => outside.cut() });
     const answer = await outside.answer;
     if (answer === "undialled") continue;
     follow(outside);
-    return { answer };
+    return answer;
   }
-  return undefined;
+  return "undialled";
 }
 
 /** What comes after interim answers, such as 103. */
-async function finalHead(asked: AskedConnection, first: Buffer | undefined): Promise<ResponseHead | undefined> {
-  let came: Buffer | "undialled" | undefined = first;
-  while (Buffer.isBuffer(came)) {
+async function finalHead(asked: AskedConnection, first: Answered): Promise<ResponseHead | "over" | undefined> {
+  for (let came = first; ; came = await asked.more()) {
+    if (!Buffer.isBuffer(came)) return came === "over" ? "over" : undefined;
     const head = readHead(came.toString("latin1", 0, came.length - HEAD_END));
     if (head === undefined || head.status === 101) return undefined;
     if (head.status >= 200) return head;
-    came = await asked.more();
   }
-  return undefined;
+}
+
+/** What the proxy says of its own connection to the client. */
+function lastLines(isKept: boolean): string {
+  return headerLines(
+    isKept ? ["Connection", "keep-alive", "Keep-Alive", `timeout=${Math.ceil(LIMITS.egressHeadMs / 1000)}`] : ["Connection", "close"],
+  );
 }
