@@ -46,7 +46,7 @@ static bool next_line(struct text *rest, struct text *line) {
 /* An answer that has a body: of 204 and 304 and of interim answers, the length says something else. */
 static bool has_body(struct text line) {
   const char *text = line.start;
-  if (line.length < 12 || (memcmp(text, "HTTP/1.1 ", 9) != 0 && memcmp(text, "HTTP/1.0 ", 9) != 0)) return false;
+  if (line.length < 12 || memcmp(text, "HTTP/1.1 ", 9) != 0) return false;
   if (text[9] < '2' || text[9] > '5' || !is_digit(text[10]) || !is_digit(text[11])) return false;
   if (memcmp(text + 9, "204", 3) == 0 || memcmp(text + 9, "304", 3) == 0) return false;
   return line.length == 12 || text[12] == ' ';
