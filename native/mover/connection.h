@@ -29,6 +29,7 @@ struct connection {
   int64_t active_at, idle_ms;
   /* Of an exchange. */
   bool known;             /* the server knows its number */
+  bool ended;             /* the last answer is inside, and the server was not told so */
   int64_t due;            /* when it has waited for long enough, while it is silent or is dialled */
   int64_t keep_ms;        /* how long the next request is waited for; 0: there is none */
   size_t shown;           /* bytes of the request that the server has seen and that are still to be read */
@@ -41,7 +42,9 @@ struct connection {
 
 struct connection *connection_find(uint64_t id);
 void connection_enter(struct connection *connection, enum state state);
-void connection_stop(struct connection *connection, bool whole); /* tells the server that nothing more is moved */
+void connection_rest(struct connection *connection);             /* nothing more is moved */
+void connection_tell_end(const struct connection *connection, bool whole);
+void connection_stop(struct connection *connection, bool whole); /* both */
 void connection_reset(struct connection *connection);            /* both sides learn that it did not end well, once it is forgotten */
 void connection_forget(struct connection *connection);
 

@@ -75,13 +75,21 @@ static uint64_t all_bytes(const struct connection *connection) {
   return sent(connection) + received(connection) + connection->up.in + connection->down.out + connection->written;
 }
 
-void connection_stop(struct connection *connection, bool whole) {
+void connection_tell_end(const struct connection *connection, bool whole) {
   channel_say("end %" PRIu64 " %" PRIu64 " %" PRIu64 " %d", connection->id, sent(connection), received(connection), whole);
+}
+
+void connection_rest(struct connection *connection) {
   flow_end(&connection->up);
   flow_end(&connection->down);
   mover_close(&connection->outside);
   mover_watch(&connection->inside, 0);
   connection_enter(connection, HELD);
+}
+
+void connection_stop(struct connection *connection, bool whole) {
+  connection_tell_end(connection, whole);
+  connection_rest(connection);
 }
 
 void connection_forget(struct connection *connection) {

@@ -34,7 +34,13 @@ static int watch(struct connection *connection, uint32_t inside, uint32_t outsid
 
 static bool has_outside(const struct connection *connection) { return connection->state == SENT || connection->state == ANSWERED || connection->state == REPLYING; }
 
+static void tell_end(struct connection *connection) {
+  if (connection->ended) connection_tell_end(connection, true);
+  connection->ended = false;
+}
+
 static void leave(struct connection *connection) {
+  tell_end(connection);
   if (has_outside(connection)) connection_stop(connection, false);
   if (connection->known) channel_say("gone %" PRIu64, connection->id);
   connection_forget(connection);
@@ -49,6 +55,7 @@ void exchange_leave(struct connection *connection) {
 static void show(struct connection *connection, const uint8_t *request, size_t length) {
   char text[64];
   snprintf(text, sizeof text, "ask %" PRIu64 " %" PRIu32 " ", connection->id, door_number(connection->door));
+  tell_end(connection);
   connection->known = true;
   connection->shown = length;
   connection_enter(connection, ASKED);
@@ -66,7 +73,8 @@ static bool looked(struct connection *connection) {
   uint8_t data[REQUEST_MAX];
   ssize_t count = recv(connection->inside.fd, data, sizeof data, MSG_PEEK | MSG_DONTWAIT);
   if (count < 0 && passing()) return false;
-  if (count > 0 && looks_plain(data, (size_t)count)) show(connection, data, (size_t)count);
+  if (connection->known && connection->keep_ms == 0) leave(connection);
+  else if (count > 0 && looks_plain(data, (size_t)count)) show(connection, data, (size_t)count);
   else if (!connection->known) connection_give(connection, NULL, 0);
   else if (count > 0) show(connection, NULL, 0);
   else leave(connection);
@@ -165,12 +173,14 @@ void exchange_fetch(uint64_t id, const struct exchange_request *request) {
   else undialled(connection);
 }
 
+/* The server is told a little later: woken now, it would often take the processor that the program has been woken on. The program
+   mostly hangs up or asks for more at once, and then one message more costs nothing. */
 static void answered(struct connection *connection) {
-  connection_stop(connection, true);
+  connection_rest(connection);
+  connection->ended = true;
   bytes_free(&connection->answer);
-  if (connection->keep_ms > 0) return await(connection, connection->keep_ms);
-  shutdown(connection->inside.fd, SHUT_WR);
-  leave(connection);
+  if (connection->keep_ms == 0) shutdown(connection->inside.fd, SHUT_WR);
+  await(connection, connection->keep_ms == 0 ? LINGER_MS : connection->keep_ms);
 }
 
 static bool is_whole(const struct connection *connection) {
@@ -288,6 +298,7 @@ static void outside_ready(struct source *source, uint32_t events) {
 }
 
 void exchange_tick(struct connection *connection, int64_t now) {
+  tell_end(connection);
   if (now < connection->due) return;
   if (connection->state == DIALLING) return undialled(connection);
   if (connection->known) return leave(connection);

@@ -22,6 +22,7 @@
 #define SILENT_MS 1000                   /* how long is waited for the descriptor that process 1 sends */
 #define REQUEST_MAX (2u << 10)           /* of a request that the server is shown; larger ones it reads itself */
 #define REQUEST_MS 250                   /* how long is waited for the first request, before the server waits for it */
+#define LINGER_MS 1000                   /* how long a program may take to hang up after its last answer */
 #define ANSWER_MAX (32u << 10)           /* of the head of an answer */
 #define TICK_MS 250
 
