@@ -35,6 +35,8 @@ interface Channel {
   forget(): void;
 }
 
+/** Made once: one more for each connection costs more than all else here. */
+const GONE = new Error("The program has hung up.");
 const NOTHING: MovedBytes = { sent: 0, received: 0 };
 
 export class AskedConnection {
@@ -142,7 +144,7 @@ export class AskedConnection {
   /** From the mover: it is no more. Also where the mover has ended. */
   gone(): void {
     this.#channel.forget();
-    this.#gone.abort();
+    this.#gone.abort(GONE);
     this.ended({ ...this.#bytes, isWhole: false });
     this.#given?.(undefined);
     this.#close();

@@ -1,5 +1,6 @@
 /** Every limit of the program, its unit in its name. */
 import { AUTOMATION_LIMITS } from "./automation-limits.ts";
+import { STORE_LIMITS } from "./store-limits.ts";
 import { VIEW_LIMITS } from "./view-limits.ts";
 
 export const LIMITS = {
@@ -101,6 +102,7 @@ export const LIMITS = {
   jobListenerBytes: 4 * 1024 ** 2,
 
   ...AUTOMATION_LIMITS,
+  ...STORE_LIMITS,
   ...VIEW_LIMITS,
 
   /** Notebooks. */
@@ -179,7 +181,8 @@ export const LIMITS = {
   waitingAuditRecords: 50_000,
   auditBatch: 500,
   auditPage: 1_000,
-  /** How long commands that people run wait to be recorded together. */
+  /** Commands that people run are recorded in the next pause of this length: those that follow each other together, and not later than this. */
+  auditPauseMs: 2,
   auditSoonMs: 25,
   /** How long reports may take to reach the disk where no caller waits for them. */
   auditSettleMs: 250,
@@ -329,12 +332,6 @@ export const LIMITS = {
   maxEventListeners: 256,
   eventListenerBufferBytes: 1024 ** 2,
   eventRetentionRows: 200_000,
-  /** How long a change waits while another process holds the database. */
-  storeBusyMs: 5_000,
-  /** Backups of the database: how often, how many, and how large they may be together. */
-  backupEveryMs: 24 * 3_600_000,
-  backups: 3,
-  backupsBytes: 1024 ** 3,
   /** Pause before records of commands that could not be written are tried again, and how many wait for that. */
   recordAgainMs: 1_000,
   waitingCommandRecords: 10_000,

@@ -65,9 +65,12 @@ const ADDRESSES = /(\b[a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/:@'"<>]{0,256}:(?!\d{1,5}
 /** `-u name:value` of curl and others, `sshpass -p value`. */
 const LOGINS = /((?:^|\s)(?:-u|--user|--proxy-user)[=\s]?["']?[^\s:"']+:|\bsshpass\s{1,64}-p\s{0,64}["']?)[^\s"']+/g;
 
+/** A text without any of these is one without secrets: most texts, in a tenth of the time. */
+const NEEDED = new RegExp([...SECRETS.flatMap(({ needs }) => needs), "-u", "sshpass", "eyJ", SECRET_NAMES.source].join("|"), "i");
+
 /** The text without what looks secret in it. */
 export function redact(text: string): string {
-  if (text.length < 8) return text;
+  if (text.length < 8 || !NEEDED.test(text)) return text;
   const known = EVERYWHERE.reduce((rest, pattern) => rest.replace(pattern, REDACTED), text).replace(LOGINS, `$1${REDACTED}`);
   const headless = known.replace(ADDRESSES, `$1${REDACTED}@`).replace(SIGNED, REDACTED).replace(HEADERS, `$1${REDACTED}`);
   return headless.replace(ASSIGNED, (all, before: string) => (all.endsWith(REDACTED) ? all : `${before}${REDACTED}`));

@@ -15,6 +15,8 @@ export class DeferredEntries {
   readonly #now: () => Date;
   #waiting: { readonly at: string; readonly entry: DeferredEntry }[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** When the oldest that waits came, in monotonic time. */
+  #since = 0;
   #telling: Promise<void> | undefined;
 
   constructor(listener: Listener, now: () => Date) {
@@ -26,7 +28,15 @@ export class DeferredEntries {
   add(entry: DeferredEntry, atOnce: boolean): void {
     this.#waiting.push({ at: this.#now().toISOString(), entry });
     if (atOnce) setImmediate(() => void this.flush());
-    else this.#timer ??= setTimeout(() => void this.flush(), LIMITS.auditSoonMs);
+    else this.#wait();
+  }
+
+  /** For a pause, so that several come together; and not for one that does not come. */
+  #wait(): void {
+    if (this.#timer === undefined) {
+      this.#since = performance.now();
+      this.#timer = setTimeout(() => void this.flush(), LIMITS.auditPauseMs);
+    } else if (performance.now() - this.#since < LIMITS.auditSoonMs) this.#timer.refresh();
   }
 
   /** Whether something is not told yet: what comes after it is told after it. */
