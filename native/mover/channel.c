@@ -101,9 +101,10 @@ void channel_show(const char *text, const uint8_t *data, size_t length) {
   free(shown);
 }
 
-void channel_give(int fd, const char *text) {
+bool channel_give(int fd, const char *text) {
   int copy = dup(fd);
   if (copy >= 0) append(copy, WITH_DESCRIPTOR "\"type\":\"net.Socket\"," TEXT, text, "", "\"}\n");
+  return copy >= 0;
 }
 
 void channel_take_descriptor(int fd) {

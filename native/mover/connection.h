@@ -15,6 +15,7 @@ enum state {
   SENT,     /* the request went out; its answer has not begun */
   ANSWERED, /* the server was shown the head of the answer */
   REPLYING, /* the answer goes to the program */
+  PARTED,   /* the last answer is whole, and the program has not hung up */
 };
 
 struct connection {
@@ -30,7 +31,7 @@ struct connection {
   /* Of an exchange. */
   bool known;             /* the server knows its number */
   bool ended;             /* the last answer is inside, and the server was not told so */
-  int64_t due;            /* when it has waited for long enough, while it is silent or is dialled */
+  int64_t due;            /* when it has waited for long enough, while it is silent, dialled or parted */
   int64_t keep_ms;        /* how long the next request is waited for; 0: there is none */
   size_t shown;           /* bytes of the request that the server has seen and that are still to be read */
   struct bytes request;   /* as it goes out, while it is dialled */

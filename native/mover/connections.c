@@ -55,7 +55,9 @@ void connection_give(struct connection *connection, const uint8_t *preface, size
   connection_enter(connection, HELD);
   int at = snprintf(text, sizeof text, "conn %" PRIu64 " %" PRIu32 " ", connection->id, door_number(connection->door));
   for (size_t byte = 0; byte < length; byte++) at += snprintf(text + at, sizeof text - (size_t)at, "%02x", preface[byte]);
-  channel_give(connection->inside.fd, text);
+  if (channel_give(connection->inside.fd, text)) return;
+  if (connection->known) channel_say("gone %" PRIu64, connection->id);
+  connection_forget(connection);
 }
 
 static void reset_on_close(int fd) {
@@ -197,7 +199,7 @@ void connection_drop(uint64_t id) {
 size_t connections_timed(void) { return timed_count; }
 
 static void tick(struct connection *connection, int64_t now) {
-  if (connection->state == SILENT || connection->state == DIALLING) return exchange_tick(connection, now);
+  if (connection->state == SILENT || connection->state == DIALLING || connection->state == PARTED) return exchange_tick(connection, now);
   if (connection->seen != all_bytes(connection)) connection->active_at = now;
   connection->seen = all_bytes(connection);
   if (now - connection->active_at >= connection->idle_ms) return fail(connection);

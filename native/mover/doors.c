@@ -111,6 +111,8 @@ static bool arrived(int fd, struct door *door) {
   }
   const int on = 1;
   setsockopt(inside, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  /* Process 1 may not have said so: splice would wait for a program that does not read, and all others with it. */
+  fcntl(inside, F_SETFL, fcntl(inside, F_GETFL) | O_NONBLOCK);
   take(inside, door, preface, length);
   return true;
 }

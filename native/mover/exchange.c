@@ -73,8 +73,7 @@ static bool looked(struct connection *connection) {
   uint8_t data[REQUEST_MAX];
   ssize_t count = recv(connection->inside.fd, data, sizeof data, MSG_PEEK | MSG_DONTWAIT);
   if (count < 0 && passing()) return false;
-  if (connection->known && connection->keep_ms == 0) leave(connection);
-  else if (count > 0 && looks_plain(data, (size_t)count)) show(connection, data, (size_t)count);
+  if (count > 0 && looks_plain(data, (size_t)count)) show(connection, data, (size_t)count);
   else if (!connection->known) connection_give(connection, NULL, 0);
   else if (count > 0) show(connection, NULL, 0);
   else leave(connection);
@@ -173,14 +172,29 @@ void exchange_fetch(uint64_t id, const struct exchange_request *request) {
   else undialled(connection);
 }
 
+/* Nobody reads what the program still says. Were that in the socket when it is closed, the kernel would throw away the end of the
+   answer: a program may have sent its next request, and be slow to read. */
+static void part(struct connection *connection) {
+  shutdown(connection->inside.fd, SHUT_WR);
+  connection_enter(connection, PARTED);
+  connection->due = monotonic_ms() + PARTING_MS;
+  if (watch(connection, EPOLLIN, 0) != 0) leave(connection);
+}
+
+static void drain(struct connection *connection) {
+  static uint8_t unread[16 << 10];
+  ssize_t count = recv(connection->inside.fd, unread, sizeof unread, MSG_DONTWAIT);
+  if (count == 0 || (count < 0 && !passing())) leave(connection);
+}
+
 /* The server is told a little later: woken now, it would often take the processor that the program has been woken on. The program
    mostly hangs up or asks for more at once, and then one message more costs nothing. */
 static void answered(struct connection *connection) {
   connection_rest(connection);
   connection->ended = true;
   bytes_free(&connection->answer);
-  if (connection->keep_ms == 0) shutdown(connection->inside.fd, SHUT_WR);
-  await(connection, connection->keep_ms == 0 ? LINGER_MS : connection->keep_ms);
+  if (connection->keep_ms > 0) await(connection, connection->keep_ms);
+  else part(connection);
 }
 
 static bool is_whole(const struct connection *connection) {
@@ -282,6 +296,8 @@ static void inside_ready(struct source *source, uint32_t events) {
   if (connection->state == SILENT) {
     /* What is silent and hangs up may have said something before. */
     if (!looked(connection) && over) leave(connection);
+  } else if (connection->state == PARTED) {
+    drain(connection);
   } else if (over) {
     exchange_leave(connection);
   } else if (connection->state == REPLYING) {

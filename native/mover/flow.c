@@ -59,6 +59,16 @@ static size_t room(const struct flow *flow) {
   return (size_t)(left < free_bytes ? left : free_bytes);
 }
 
+/* A byte that is marked as urgent stops splice for good, and hides what follows it: nothing comes, or even the end, while the loop
+   is told that there is something. To receive passes over that one byte, as it does for everyone who does not ask for it. The byte
+   behind it is written into the pipe, which must be empty to have room for sure. */
+static ssize_t pass_urgent(const struct flow *flow, int from) {
+  uint8_t next;
+  if (flow->in != flow->out) return errno = EAGAIN, -1;
+  ssize_t count = recv(from, &next, 1, MSG_DONTWAIT);
+  return count == 1 ? write(flow->pipe[1], &next, 1) : count;
+}
+
 /* One piece in and one piece out. 1: something moved, 0: nothing can be moved now, -1: broken. */
 static int turn(struct flow *flow, int from, int to) {
   bool moved = false;
@@ -67,6 +77,10 @@ static int turn(struct flow *flow, int from, int to) {
     if (!pipe_take(flow)) return -1;
     ssize_t count = splice(from, NULL, flow->pipe[1], NULL, wanted, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (count < 0 && !passing()) return -1;
+    if (count <= 0 && sockatmark(from) == 1) {
+      count = pass_urgent(flow, from);
+      if (count < 0 && !passing()) return -1;
+    }
     if (count == 0) flow->ended = true;
     if (count > 0) {
       flow->in += (uint64_t)count;

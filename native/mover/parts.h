@@ -22,8 +22,8 @@
 #define SILENT_MS 1000                   /* how long is waited for the descriptor that process 1 sends */
 #define REQUEST_MAX (2u << 10)           /* of a request that the server is shown; larger ones it reads itself */
 #define REQUEST_MS 250                   /* how long is waited for the first request, before the server waits for it */
-#define LINGER_MS 1000                   /* how long a program may take to hang up after its last answer */
 #define ANSWER_MAX (32u << 10)           /* of the head of an answer */
+#define PARTING_MS 5000                  /* how long a program has to hang up, once its last answer is whole */
 #define TICK_MS 250
 
 #define container(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
@@ -52,7 +52,7 @@ void channel_open(int fd);
 bool channel_crowded(void);
 void channel_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void channel_show(const char *text, const uint8_t *data, size_t length); /* the text with these bytes in hexadecimal digits */
-void channel_give(int fd, const char *text);        /* the text with a copy of the descriptor */
+bool channel_give(int fd, const char *text);        /* the text with a copy of the descriptor; false: there is no room for one */
 void channel_take(const char *data, size_t length); /* bytes that were received */
 void channel_take_descriptor(int fd);               /* that came with the next bytes */
 

@@ -107,6 +107,13 @@ describe("a request whose server is killed", needs("root", "curl"), () => {
     expect(effects.find(({ url }) => url.endsWith(point))).toMatchObject({ method: "POST", status: null });
   });
 
+  test("PX-17, NET-3: a plain request that falls at network.recorded was not dialled, and its record is there", async () => {
+    expect(await killedAt("network.recorded", line("open.test", "/plain"))).not.toBe(0);
+    expect([heard, connections]).toEqual([[], 0]);
+    expect(await records("/plain")).toMatchObject([{ label: "AUTONOMOUS (whitelisted)", target: `open.test:${port}` }]);
+    expect((await server.sh(box, line("open.test", "/plain"))).stdout).toBe("hello");
+  });
+
   test("PX-17: what is denied stays denied, before, during and after", async () => {
     expect(await killedAt("network.judged", line("denied.test", "/denied", "-f"))).not.toBe(0);
     expect((await server.sh(box, line("denied.test", "/denied"))).stdout).toContain('"policy"');

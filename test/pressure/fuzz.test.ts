@@ -32,6 +32,12 @@ const FUZZERS: Readonly<Record<string, Fuzzer>> = {
     defines: "-Dexit=fuzz_exit",
     least: 10_000,
   },
+  "the mover brings what a server let through and nothing else, whatever programs, hosts and that server do": {
+    name: "fuzz_exchange",
+    files: "mover/exchange.c mover/answer.c mover/connections.c mover/flow.c mover/bytes.c mover/channel.c mover/request.c",
+    defines: "-Dconnect=fuzz_connect -Ddup=fuzz_dup",
+    least: 5,
+  },
   "the front stands broken answers of a server": {
     name: "fuzz_front",
     files: "front/session.c front/output.c front/stream.c shared/frames.c",

@@ -75,6 +75,7 @@ export class AskedConnection {
       this.#end = undefined;
       last = end;
       ended.resolve(end);
+      // Whoever still waits for a head gets none, also for one that follows an interim answer.
       this.#answered?.("over");
     };
     const times = `${Math.ceil(withinMs)} ${LIMITS.egressIdleMs} ${keepMs}`;
