@@ -12,6 +12,7 @@ enum state {
   SILENT,   /* the program has sent nothing yet */
   ASKED,    /* the server was shown a request, and decides */
   DIALLING, /* the address that the server named */
+  DIALLED,  /* it answers, and the server has not said that the request may go */
   SENT,     /* the request went out; its answer has not begun */
   ANSWERED, /* the server was shown the head of the answer */
   REPLYING, /* the answer goes to the program */
@@ -30,6 +31,7 @@ struct connection {
   int64_t active_at, idle_ms;
   /* Of an exchange. */
   bool known;             /* the server knows its number */
+  bool goes;              /* the request is sent once the address answers */
   bool ended;             /* the last answer is inside, and the server was not told so */
   int64_t due;            /* when it has waited for long enough, while it is silent, dialled or parted */
   int64_t keep_ms;        /* how long the next request is waited for; 0: there is none */

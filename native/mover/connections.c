@@ -24,7 +24,7 @@ static uint64_t free_id(void) {
   return next_id++;
 }
 
-static bool is_timed(enum state state) { return state != HELD && state != ASKED && state != ANSWERED; }
+static bool is_timed(enum state state) { return state != HELD && state != ASKED && state != DIALLED && state != ANSWERED; }
 static bool is_exchange(enum state state) { return state >= SILENT; }
 
 void connection_enter(struct connection *connection, enum state state) {

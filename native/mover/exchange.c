@@ -139,8 +139,10 @@ static void dialled(struct connection *connection) {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(connection->outside.fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) undialled(connection);
-  else send_request(connection);
+  if (error != 0) return undialled(connection);
+  if (connection->goes) return send_request(connection);
+  mover_watch(&connection->outside, 0);
+  connection_enter(connection, DIALLED);
 }
 
 static void dial(struct connection *connection, const struct exchange_request *request) {
@@ -151,7 +153,7 @@ static void dial(struct connection *connection, const struct exchange_request *r
   connection->outside = (struct source){.fd = fd, .ready = outside_ready};
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  if (connect(fd, (struct sockaddr *)&address, length) == 0) return send_request(connection);
+  if (connect(fd, (struct sockaddr *)&address, length) == 0) return dialled(connection);
   if (errno != EINPROGRESS || mover_watch(&connection->outside, EPOLLOUT) != 0) return undialled(connection);
   connection_enter(connection, DIALLING);
   connection->due = monotonic_ms() + request->within_ms;
@@ -165,11 +167,19 @@ void exchange_fetch(uint64_t id, const struct exchange_request *request) {
   connection->sent = connection->received = connection->written = connection->told = connection->seen = 0;
   connection->idle_ms = request->idle_ms;
   connection->keep_ms = request->keep_ms;
+  connection->goes = false;
   bytes_free(&connection->answer);
   bytes_free(&connection->tail);
   if (bytes_add(&connection->request, request->data, request->length) && bytes_add(&connection->tail, request->tail, request->tail_length))
     dial(connection, request);
   else undialled(connection);
+}
+
+void exchange_go(uint64_t id) {
+  struct connection *connection = connection_find(id);
+  if (connection == NULL) return;
+  connection->goes = true;
+  if (connection->state == DIALLED) send_request(connection);
 }
 
 /* Nobody reads what the program still says. Were that in the socket when it is closed, the kernel would throw away the end of the
@@ -284,8 +294,11 @@ void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
 
 void exchange_give(uint64_t id) {
   struct connection *connection = connection_find(id);
-  if (connection == NULL || (connection->state != ASKED && connection->state != ANSWERED)) return;
-  if (connection->state == ANSWERED) connection_stop(connection, false);
+  bool waits = connection != NULL && (connection->state == ASKED || connection->state == DIALLING || connection->state == DIALLED);
+  if (!waits && (connection == NULL || connection->state != ANSWERED)) return;
+  if (!waits) connection_stop(connection, false);
+  mover_close(&connection->outside);
+  bytes_free(&connection->request);
   bytes_free(&connection->answer);
   connection_give(connection, NULL, 0);
 }

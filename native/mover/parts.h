@@ -100,6 +100,7 @@ struct exchange_reply {
 };
 void exchange_offer(struct connection *connection); /* what the program says first decides who reads it */
 void exchange_fetch(uint64_t id, const struct exchange_request *request);
+void exchange_go(uint64_t id);
 void exchange_more(uint64_t id);
 void exchange_reply(uint64_t id, const struct exchange_reply *reply);
 void exchange_give(uint64_t id);

@@ -96,6 +96,7 @@ static bool handle_words(const char *word, uint64_t id, const char *rest) {
   if (*rest != '\0') return false;
   if (strcmp(word, "cut") == 0) return connection_cut(id), true;
   if (strcmp(word, "drop") == 0) return connection_drop(id), true;
+  if (strcmp(word, "go") == 0) return exchange_go(id), true;
   if (strcmp(word, "more") == 0) return exchange_more(id), true;
   if (strcmp(word, "give") == 0) return exchange_give(id), true;
   return strcmp(word, "shut") == 0 && id <= UINT32_MAX && (door_shut((uint32_t)id), true);

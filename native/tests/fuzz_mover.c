@@ -66,6 +66,7 @@ void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
   look(reply->data, reply->length);
   acts++;
 }
+void exchange_go(uint64_t id) { acts += id > 0; }
 void exchange_more(uint64_t id) { acts += id > 0; }
 void exchange_give(uint64_t id) { acts += id > 0; }
 
@@ -74,7 +75,7 @@ static const char *const messages[] = {
     "body 5 1 99999999999999999999999", "hold 3", "hold 3 4", "hold", "cut 7", "drop 7", "drop x", "moved", "", "joinjoinjoin 1 2",
     "fetch 5 127.0.0.2 80 15000 900000 0 474554", "fetch 5 ::1 80 1 1 1 fe", "fetch 5 127.0.0.2 0 1 1 1 fe", "fetch 5 127.0.0.2 65536 1 1 1 fe", "fetch 5 80 1 1 1 fe",
     "fetch 5 127.0.0.2 80 1 1 1 ", "fetch 5 127.0.0.2 80 1 1 1 f", "fetch 5 127.0.0.2 80 1 1 1 fe fefe", "fetch 5 127.0.0.2 80 1 1 1 fe fe fe", "fetch 5 127.0.0.2 80 1 1 1 fe ", "fetch 5  80 1 1 1 fe", "reply 5 15000 100 fefe", "reply 5 0 0 fe", "reply 5 1 fe", "reply 5 0 0 ",
-    "stream 5 fe", "stream 5", "stream 5 zz", "more 5", "more 5 6", "give 5", "give 5 6",
+    "stream 5 fe", "stream 5", "stream 5 zz", "more 5", "go 5", "go", "more 5 6", "give 5", "give 5 6",
 };
 
 /* Whole lines at first; then a few bytes are not. */

@@ -107,9 +107,15 @@ describe("a request whose server is killed", needs("root", "curl"), () => {
     expect(effects.find(({ url }) => url.endsWith(point))).toMatchObject({ method: "POST", status: null });
   });
 
-  test("PX-17, NET-3: a plain request that falls at network.recorded was not dialled, and its record is there", async () => {
-    expect(await killedAt("network.recorded", line("open.test", "/plain"))).not.toBe(0);
+  test.each(["GET", "POST"])("PX-17, NET-3: a %s is dialled once its record is there after a fall", async (method) => {
+    expect(await killedAt("network.written", line("open.test", `/${method}`, `-X ${method}`))).not.toBe(0);
     expect([heard, connections]).toEqual([[], 0]);
+    expect(await records(`/${method}`)).toMatchObject([{ label: "AUTONOMOUS (whitelisted)", target: `open.test:${port}` }]);
+  });
+
+  test("PX-17, NET-3: a plain request that falls at network.recorded was not sent, and its record is there", async () => {
+    expect(await killedAt("network.recorded", line("open.test", "/plain"))).not.toBe(0);
+    expect(heard).toEqual([]);
     expect(await records("/plain")).toMatchObject([{ label: "AUTONOMOUS (whitelisted)", target: `open.test:${port}` }]);
     expect((await server.sh(box, line("open.test", "/plain"))).stdout).toBe("hello");
   });

@@ -267,6 +267,97 @@ describe("the audit trail", () => {
     expect(await audit.placeBefore(new Date(begin + 9e9).toISOString())).toBe(2500);
   });
 
+  describe("a caller that wants to know when its record is written", () => {
+    let steps: string[];
+    let syncing: (() => Promise<void>) | undefined;
+    /** Whether a change fails once all of it is done, as a commit does on a full disk. */
+    let full: boolean;
+
+    /** The same trail on a store that tells when its disk is synced. */
+    beforeEach(() => {
+      steps = [];
+      full = false;
+      syncing = undefined;
+      const sync = async (): Promise<void> => {
+        steps.push("sync");
+        await syncing?.();
+        await store.sync();
+        steps.push("synced");
+      };
+      const change: Store["change"] = (work) =>
+        store.change(async (made) => {
+          const result = await work(made);
+          if (full) throw new Error("The disk is full.");
+          return result;
+        });
+      audit = new Audit({ ...store, change, sync }, join(place, "anchor"), (error, count) => lost.push([error, count]));
+    });
+
+    const recorded = (target: string): Promise<unknown> =>
+      audit.record(entry(target), () => steps.push(`written ${target}`)).then(() => steps.push(`durable ${target}`));
+
+    test("is told after the commit, before the sync begins, and before the record is durable", async () => {
+      let committed: AuditEntry | undefined;
+      syncing = async () => void ([committed] = await store.audit.list({ after: 0, limit: 1, newest: true }));
+      await recorded("one");
+      expect(steps).toEqual(["written one", "sync", "synced", "durable one"]);
+      expect(committed?.target).toBe("one");
+    });
+
+    test("is told in the turn of the event loop in which the sync begins", async () => {
+      let turns = 0;
+      const written = Promise.withResolvers<number>();
+      syncing = async () => expect(turns).toBe(await written.promise);
+      await audit.record(entry("one"), () => {
+        written.resolve(turns);
+        setImmediate(() => (turns += 1));
+      });
+    });
+
+    test("is told once for each record of a batch", async () => {
+      const names = Array.from({ length: 20 }, (_, index) => `${index}`);
+      await Promise.all(names.map(recorded));
+      const written = names.map((name) => `written ${name}`);
+      expect(steps).toEqual([...written, "sync", "synced", ...names.map((name) => `durable ${name}`)]);
+    });
+
+    test("is told once where deferred entries are written along", async () => {
+      audit.noteLater(async () => entry("before"), "soon");
+      await recorded("one");
+      expect(steps).toEqual(["written one", "sync", "synced", "durable one"]);
+    });
+
+    test("is not told if the write fails, also when what was only reported is written later", async () => {
+      await recorded("one");
+      steps.length = 0;
+      full = true;
+      audit.note(entry("a report"));
+      await expect(recorded("two")).rejects.toMatchObject({ code: "audit_unavailable" });
+      full = false;
+      expect(steps).toEqual([]);
+      await recorded("three");
+      expect(steps).toEqual(["written three", "sync", "synced", "durable three"]);
+    });
+
+    test("was told already if the sync fails, and the record is refused", async () => {
+      syncing = () => Promise.reject(new Error("no disk"));
+      await expect(recorded("one")).rejects.toMatchObject({ code: "audit_unavailable" });
+      expect(steps).toEqual(["written one", "sync"]);
+    });
+
+    test("harms nothing if it throws: its record and those beside it are durable, and there once", async () => {
+      audit.note(entry("a report"));
+      const faulty = audit.record(entry("one"), () => {
+        throw new Error("faulty");
+      });
+      await Promise.all([faulty, recorded("two")]);
+      expect(steps).toEqual(["written two", "sync", "synced", "durable two"]);
+      expect(lost).toMatchObject([[new Error("faulty"), 0]]);
+      const all = await audit.list({ after: 0, limit: 10 });
+      expect(all.map(({ target }) => target)).toEqual(["a report", "one", "two"]);
+    });
+  });
+
   test("a note that was forged does not make the chain whole", async () => {
     await audit.record(entry("one"));
     await audit.close();

@@ -27,6 +27,8 @@ export type Answered = Buffer | "undialled" | "over" | undefined;
 
 /** One request that is under way. */
 export interface Fetched extends Move {
+  /** The request may be sent; until then the address is only dialled. */
+  go(): void;
   readonly answer: Promise<Answered>;
 }
 
@@ -64,7 +66,7 @@ export class AskedConnection {
     return this.#gone.signal;
   }
 
-  /** Dials, and sends the request that was shown, as it is given here. */
+  /** Dials; once it may go, the request that was shown is sent as it is given here. */
   fetch({ address, port, withinMs, head, keepMs, tail }: Fetch): Fetched {
     const answer = Promise.withResolvers<Answered>();
     const ended = Promise.withResolvers<MoveEnd>();
@@ -85,6 +87,7 @@ export class AskedConnection {
     return {
       answer: answer.promise,
       ended: ended.promise,
+      go: () => this.#say(`go ${this.#id}`),
       cut: () => void (last === undefined && this.#say(`cut ${this.#id}`)),
       get bytes() {
         return bytes();
@@ -138,6 +141,8 @@ export class AskedConnection {
 
   /** From the mover: the copy that was asked for. */
   given(connection: GivenConnection): void {
+    // What was dialled is closed.
+    this.#end?.({ ...NOTHING, isWhole: false });
     this.#close();
     this.#given?.(connection);
   }

@@ -17,6 +17,8 @@ interface QueuedEntry {
   readonly entry: DatedEntry;
   /** Settled for the caller that waits for the record. */
   readonly done?: PromiseWithResolvers<AuditRecord>;
+  /** Called once it is in the write-ahead log, before the sync of the disk begins. */
+  readonly written?: (() => void) | undefined;
   /** Called once it is written, or is not and waits for a better time. */
   readonly tried?: () => void;
 }
@@ -63,15 +65,20 @@ export class Audit {
     this.#trail = new RecordChain(store, anchor, { reach, now, onBroken: (error) => onTrouble(error, 0) });
   }
 
-  /** Resolves once the record is durable. If it rejects, the caller must not act. */
-  async record(entry: AuditEntry): Promise<AuditRecord> {
+  /**
+   * Resolves once the record is durable. If it rejects, the caller must not act. `written` is called once before that: the record is
+   * committed, and the sync of the disk, which may hold up the event loop, begins right after it. It is not called where the commit
+   * fails. The sync may still fail after it, so it only begins what needs no permission. It must not throw; an error of it is told as
+   * trouble, and changes nothing.
+   */
+  async record(entry: AuditEntry, written?: () => void): Promise<AuditRecord> {
     if (this.#soon.isBusy) await this.#toldBefore();
     if (this.#isFull) {
       this.#begin();
       throw full();
     }
     const done = Promise.withResolvers<AuditRecord>();
-    this.#enter({ entry: this.#dated(entry), done });
+    this.#enter({ entry: this.#dated(entry), done, written });
     return done.promise;
   }
 
@@ -174,12 +181,22 @@ export class Audit {
     const own = lost === 0 ? [] : [this.#dated(lostEntry(lost))];
     const made = await this.#trail.change((_, extend) => extend([...batch.map(({ entry }) => entry), ...own]));
     for (const { tried } of batch) tried?.();
+    for (const { written } of batch) if (written !== undefined) this.#call(written);
     const awaited = batch.some(({ done }) => done !== undefined);
     const trouble = awaited ? await this.#settle().then(never, unavailable) : this.#settleSoon();
     for (const [index, { done }] of batch.entries()) {
       const record = made[index];
       if (trouble !== undefined || record === undefined) done?.reject(trouble);
       else done?.resolve(record);
+    }
+  }
+
+  /** The batch is committed: an error of a caller must not make it look as if it were not. */
+  #call(written: () => void): void {
+    try {
+      written();
+    } catch (error) {
+      this.#onTrouble(error, 0);
     }
   }
 

@@ -46,9 +46,9 @@ export function openEgress({ store, log, mover, audit, approvals, privateHosts, 
     ownAddresses,
     listens: (port) => listeningPorts().has(port),
     reach,
-    record: async (record) => {
+    record: async (record, written) => {
       events.report(record);
-      if (record.ended === undefined) await audit.record(auditEntry(record));
+      if (record.ended === undefined) await audit.record(auditEntry(record), written);
       else audit.note(auditEntry(record));
     },
   });

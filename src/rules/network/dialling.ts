@@ -22,8 +22,13 @@ function dial(address: string, port: number, withinMs: number, signal: AbortSign
   });
 }
 
+export interface Attempt {
+  readonly address: string;
+  readonly withinMs: number;
+}
+
 /** Those that are tried, one after the other, and how long each. */
-export function attempts(addresses: readonly string[]): { readonly address: string; readonly withinMs: number }[] {
+export function attempts(addresses: readonly string[]): Attempt[] {
   const tried = addresses.slice(0, LIMITS.egressAddresses);
   return tried.map((address) => ({ address, withinMs: LIMITS.egressDialMs / tried.length }));
 }

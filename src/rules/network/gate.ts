@@ -69,8 +69,11 @@ export interface GateOptions {
   readonly judge?: Judge | undefined;
   /** Opens TLS to hosts that a secret belongs to. */
   readonly interceptor?: (() => Interceptor | undefined) | undefined;
-  /** Told of every decision before it takes effect. What can't be recorded is refused. */
-  readonly record: (record: NetworkRecord) => Promise<void> | void;
+  /**
+   * Told of every decision before it takes effect. What can't be recorded is refused. `written` is called once the record is written and
+   * before the disk is synced, which may hold up the event loop; it is not called for the end of a connection.
+   */
+  readonly record: (record: NetworkRecord, written?: () => void) => Promise<void> | void;
   /** Called at named points; tests kill the process there. */
   readonly reach?: ((point: string) => void) | undefined;
 }
@@ -116,12 +119,18 @@ export class Gate {
     return ruling.verdict === "deny" ? this.refuse(session, question, ruling) : ruling;
   }
 
-  /** The connection of a request that was permitted, to a checked address; or why there is none. */
+  /** The connection of a request that was permitted, to a checked address; or why there is none. Nothing was sent through it yet. */
   async connect(session: Session, question: Question, permitted: Allowed, signal?: AbortSignal): Promise<DialledHost | Denied> {
-    const released = await this.release(session, question, permitted, signal);
-    if ("verdict" in released) return released;
-    const { ruling, addresses, follow } = released;
-    const outside = await dialFirst(addresses, question.port, signal);
+    let dialling: Promise<OutsideConnection | undefined> | undefined;
+    const released = await this.release(session, question, permitted, signal, (addresses) => {
+      dialling = dialFirst(addresses, question.port, signal);
+    });
+    if ("verdict" in released) {
+      void dialling?.then((outside) => outside?.cut());
+      return released;
+    }
+    const { ruling, follow } = released;
+    const outside = await dialling;
     if (outside === undefined) return unreachable(question);
     this.#options.reach?.("network.dialled");
     const late = this.ruling(session, question.host, question.port);
@@ -134,8 +143,18 @@ export class Gate {
     return { ruling, outside };
   }
 
-  /** What a request that was permitted may dial: its name looked up once, every address checked, and the record of it on the disk. */
-  async release(session: Session, question: Question, permitted: Allowed, signal?: AbortSignal): Promise<ReleasedHost | Denied> {
+  /**
+   * What a request that was permitted may use: its name looked up once, every address checked, and the record of it on the disk. The
+   * addresses may be dialled from `dial` on: the record is written by then, so that a kill of the server leaves it. Nothing may be sent
+   * before the promise resolves: then a loss of power leaves it, too.
+   */
+  async release(
+    session: Session,
+    question: Question,
+    permitted: Allowed,
+    signal: AbortSignal | undefined,
+    dial: (addresses: readonly string[]) => void,
+  ): Promise<ReleasedHost | Denied> {
     // It may have waited for a person since.
     const now = this.ruling(session, question.host, question.port);
     let ruling = permitted;
@@ -150,11 +169,20 @@ export class Gate {
     const { rule, approval } = ruling;
     const asked = approval === undefined ? {} : { approval };
     const allowed = { ...question, verdict: "allow", rule, address: addresses[0] ?? "", ...asked } as const;
-    const failure = await this.#recorded(session, allowed);
+    const fit = addresses;
+    let unfit: Denied | undefined;
+    let isDialled = false;
+    const written = (): void => {
+      isDialled = true;
+      this.#options.reach?.("network.written");
+      // The machine may have got the address a moment ago.
+      unfit = this.#unfit(question, fit, ruling, () => this.#ownNow());
+      if (unfit === undefined && signal?.aborted !== true) dial(fit);
+    };
+    const failure = await this.#recorded(session, allowed, written);
     if (failure !== undefined) return failure;
     this.#options.reach?.("network.recorded");
-    // The machine got the address a moment ago.
-    const unfit = this.#unfit(question, addresses, ruling, () => this.#ownNow());
+    if (!isDialled) written();
     if (unfit !== undefined) return this.refuse(session, question, unfit);
     session.allowed += 1;
     const follow: ReleasedHost["follow"] = (outside) =>
@@ -226,9 +254,9 @@ export class Gate {
     return answer === "opened" ? this.ruling(session, question.host, question.port) : (answer ?? denied);
   }
 
-  async #recorded(session: Session, record: Omit<NetworkRecord, "sandbox">): Promise<Denied | undefined> {
+  async #recorded(session: Session, record: Omit<NetworkRecord, "sandbox">, written?: () => void): Promise<Denied | undefined> {
     try {
-      await this.#options.record({ ...record, sandbox: session.sandbox });
+      await this.#options.record({ ...record, sandbox: session.sandbox }, written);
       return undefined;
     } catch (error) {
       return deny(

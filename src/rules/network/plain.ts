@@ -2,10 +2,10 @@
  * Plain requests of which the server carries no byte: it reads what the mover shows, decides, and says what is sent instead. Simple
  * answers go inside without it.
  */
-import type { Answered, AskedConnection } from "../../base/host/asked-connection.ts";
+import type { Answered, AskedConnection, Fetched } from "../../base/host/asked-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { UNANSWERED } from "./answers.ts";
-import { attempts } from "./dialling.ts";
+import { attempts, type Attempt } from "./dialling.ts";
 import { endToEnd, headerLines, requestHead } from "./exchange.ts";
 import { unreachable, type Gate, type ReleasedHost } from "./gate.ts";
 import type { PlainRequest } from "./plain-request.ts";
@@ -21,12 +21,13 @@ export async function carryPlain(gate: Gate, session: Session, asked: AskedConne
   const question = { host, port, protocol: "http", method, path } as const;
   const ruling = await gate.permit(session, question, asked.signal);
   if (ruling.verdict === "deny") return ruling;
-  const released = await gate.release(session, question, ruling, asked.signal);
+  const way = new Way(session, asked, request);
+  const released = await gate.release(session, question, ruling, asked.signal, (addresses) => way.dial(addresses));
   if ("verdict" in released) return released;
-  // The rules may have changed while it was recorded. From here on, what they forbid is cut.
   const late = gate.ruling(session, host, port);
+  // The rules changed while it was recorded.
   if (late.verdict === "deny") return gate.refuse(session, question, late);
-  const answer = await fetchFirst(session, asked, released, request);
+  const answer = await way.go(released);
   if (answer === "undialled") return asked.signal.aborted ? undefined : unreachable(question);
   const head = await finalHead(asked, answer);
   if (head === "over") return undefined;
@@ -42,26 +43,48 @@ export async function carryPlain(gate: Gate, session: Session, asked: AskedConne
   return undefined;
 }
 
-/** What came of the first address that was reached. */
-async function fetchFirst(
-  session: Session,
-  asked: AskedConnection,
-  { addresses, follow }: ReleasedHost,
-  { host, port, method, path, headers, isKept }: PlainRequest,
-): Promise<Answered> {
-  const head = requestHead({ method, path, isChunked: false }, headers);
-  // The length that an answer to HEAD names is of no body.
-  const tail = method === "HEAD" ? "" : lastLines(isKept);
-  for (const attempt of attempts(addresses)) {
-    if (asked.signal.aborted) break;
-    const outside = asked.fetch({ ...attempt, port, head, keepMs: isKept ? LIMITS.egressHeadMs : 0, tail });
-    session.begin({ host, port, outside, cut: () => outside.cut() });
-    const answer = await outside.answer;
-    if (answer === "undialled") continue;
-    follow(outside);
-    return answer;
+/** To the first address that is reached. */
+class Way {
+  readonly #session: Session;
+  readonly #asked: AskedConnection;
+  readonly #request: PlainRequest;
+  /** The first address; it is dialled while the disk writes the record. */
+  #first: Fetched | undefined;
+
+  constructor(session: Session, asked: AskedConnection, request: PlainRequest) {
+    this.#session = session;
+    this.#asked = asked;
+    this.#request = request;
   }
-  return "undialled";
+
+  dial(addresses: readonly string[]): void {
+    const [first] = attempts(addresses);
+    if (first !== undefined) this.#first = this.#begin(first);
+  }
+
+  /** What came of the request. */
+  async go({ addresses, follow }: ReleasedHost): Promise<Answered> {
+    for (const [index, attempt] of attempts(addresses).entries()) {
+      if (this.#asked.signal.aborted) break;
+      const fetched = (index === 0 ? this.#first : undefined) ?? this.#begin(attempt);
+      fetched.go();
+      const answer = await fetched.answer;
+      if (answer === "undialled") continue;
+      follow(fetched);
+      return answer;
+    }
+    return "undialled";
+  }
+
+  #begin(attempt: Attempt): Fetched {
+    const { host, port, method, path, headers, isKept } = this.#request;
+    const head = requestHead({ method, path, isChunked: false }, headers);
+    // The length that an answer to HEAD names is of no body.
+    const tail = method === "HEAD" ? "" : lastLines(isKept);
+    const outside = this.#asked.fetch({ ...attempt, port, head, keepMs: isKept ? LIMITS.egressHeadMs : 0, tail });
+    this.#session.begin({ host, port, outside, cut: () => outside.cut() });
+    return outside;
+  }
 }
 
 /** What comes after interim answers, such as 103. */
