@@ -158,7 +158,7 @@ describe("a plain request", needs("linux", "compiler"), () => {
     await lab.idle();
   });
 
-  test.each([0, 1, 3])("has its answer behind %i interim ones", async (count) => {
+  test.each([0, 1, 3, 100])("has its answer behind %i interim ones", async (count) => {
     const interim = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(count);
     for (const isSplit of [false, true]) {
       lab.answers.set("/hints", (socket) => {
@@ -176,6 +176,7 @@ describe("a plain request", needs("linux", "compiler"), () => {
   test.each<[string, string]>([
     ["another protocol", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"],
     ["another protocol after a hint", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n"],
+    ["more hints than a host has", `${"HTTP/1.1 103 Early Hints\r\n\r\n".repeat(101)}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n`],
     ["no end of hints", "HTTP/1.1 103 Early Hints\r\n\r\n"],
     ["no HTTP", "SSH-2.0-OpenSSH_9\r\n\r\n"],
     ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\n12345"],

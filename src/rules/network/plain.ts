@@ -14,6 +14,8 @@ import type { Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 
 const HEAD_END = 4;
+/** Each of them is a message to the server and one back: a host that never ends would keep both at work. */
+const MOST_INTERIM = 100;
 
 /** Undefined once the answer goes inside, or nobody waits for one; else what the client is told, which the mover can't. */
 export async function carryPlain(gate: Gate, session: Session, asked: AskedConnection, request: PlainRequest): Promise<Denied | undefined> {
@@ -89,12 +91,15 @@ class Way {
 
 /** What comes after interim answers, such as 103. */
 async function finalHead(asked: AskedConnection, first: Answered): Promise<ResponseHead | "over" | undefined> {
-  for (let came = first; ; came = await asked.more()) {
+  let came = first;
+  for (let count = 0; count <= MOST_INTERIM; count += 1) {
     if (!Buffer.isBuffer(came)) return came === "over" ? "over" : undefined;
     const head = readHead(came.toString("latin1", 0, came.length - HEAD_END));
     if (head === undefined || head.status === 101) return undefined;
     if (head.status >= 200) return head;
+    came = await asked.more();
   }
+  return undefined;
 }
 
 /** What the proxy says of its own connection to the client. */
