@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { PlainLab, type PlainClient } from "../support/plain-lab.ts";
 import { eventually } from "../support/server.ts";
@@ -11,6 +10,10 @@ import { needs } from "../support/skip.ts";
 
 const LARGE = Buffer.alloc(12_000_000, "0123456789abcdef");
 const OPEN_HEAD = "HTTP/1.1 200 OK\r\n\r\n";
+/** The same as it comes inside. */
+const CLOSE_HEAD = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+/** What a socket takes whose program does not read. */
+const LAST_BYTES = 120_000;
 
 describe("a plain request among hostile neighbours", needs("linux", "compiler", "python3"), () => {
   let lab: PlainLab;
@@ -30,10 +33,18 @@ describe("a plain request among hostile neighbours", needs("linux", "compiler", 
     for (const program of programs) program.kill();
   });
 
-  function python(program: string, ...words: string[]): { readonly child: ChildProcess; readonly said: Promise<string> } {
+  function python(program: string, ...words: string[]): { child: ChildProcess; said: Promise<string>; line: () => Promise<string> } {
     const child = spawn("python3", ["-c", program, ...words], { stdio: ["pipe", "pipe", "inherit"] });
     programs.push(child);
-    return { child, said: text(child.stdout) };
+    let all = "";
+    child.stdout.on("data", (chunk: Buffer) => (all += chunk.toString()));
+    const said = once(child, "close").then(() => all);
+    const line = (): Promise<string> =>
+      eventually(
+        () => all.trim().split("\n").at(-1) ?? "",
+        (last) => last !== "",
+      );
+    return { child, said, line };
   }
 
   test.each([
@@ -51,13 +62,20 @@ describe("a plain request among hostile neighbours", needs("linux", "compiler", 
   });
 
   test("gets each byte of an answer until its end, though it sent the next request ahead and is slow to read", async () => {
-    const { child, said } = python(INSIDE, lab.socket(), lab.at, "ahead");
+    let answer = (): void => undefined;
+    lab.answers.set("/last", (socket) => (answer = () => void socket.end(`${OPEN_HEAD}${"x".repeat(LAST_BYTES)}`)));
+    const { child, said, line } = python(INSIDE, lab.socket(), lab.at, "/last");
     await eventually(
       () => lab.heard.length,
       (count) => count > 0,
     );
-    child.stdin?.write("go on\n");
-    expect(await said).toBe(`${"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".length + LARGE.length}\n`);
+    child.stdin?.write("/next\n");
+    await eventually(line, (last) => last === "sent /next");
+    answer();
+    // All of it is on its way, and waits for the program to read.
+    expect((await lab.endOf("/last"))?.receivedBytes).toBe(OPEN_HEAD.length + LAST_BYTES);
+    child.stdin?.write("read\n");
+    expect(await said).toContain(`\n${CLOSE_HEAD.length + LAST_BYTES}\n`);
     // What was sent ahead is not answered on a connection that ends.
     expect(lab.heard).toHaveLength(1);
     expect(lab.sockets).toBe(0);
@@ -65,20 +83,28 @@ describe("a plain request among hostile neighbours", needs("linux", "compiler", 
   });
 
   test("that hands over a descriptor which blocks, and does not read, keeps nobody waiting", async () => {
-    const { child, said } = python(INSIDE, lab.socket(), lab.at, "slow");
+    const { child, said } = python(INSIDE, lab.socket(), lab.at, "/large");
     await eventually(
-      () => lab.egress.use("one").receivedBytes,
-      (bytes) => bytes > 1_000_000,
+      () => lab.heard.length,
+      (count) => count > 0,
     );
+    // Until the host can send no more, for all that lies between it and a program that does not read is full.
+    const waits = (): number => Math.max(0, ...[...lab.outside].map((socket) => socket.writableLength));
+    let last = -1;
+    await eventually(waits, (size) => {
+      const isStill = size > 0 && size === last;
+      last = size;
+      return isStill;
+    });
     for (let turn = 0; turn < 3; turn += 1) expect((await lab.ask("/other")).body.toString()).toBe("hello /other");
-    child.stdin?.write("go on\n");
-    expect(await said).toBe(`${"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".length + LARGE.length}\n`);
+    child.stdin?.write("read\n");
+    expect(await said).toContain(`\n${CLOSE_HEAD.length + LARGE.length}\n`);
     await lab.idle();
   });
 
   test("gets what stands before and behind a byte that its host marks as urgent, and the mover rests meanwhile", async () => {
-    const { child } = python(URGENT);
-    const port = Number(String((await once(child.stdout as NonNullable<ChildProcess["stdout"]>, "data"))[0]));
+    const { child, line } = python(URGENT);
+    const port = Number(await line());
     const rule = { host: "urgent.test", ports: [port], tcp: true };
     lab.names.set("urgent.test", ["127.0.0.6"]);
     lab.opened.push(rule);
@@ -163,20 +189,21 @@ function cpuTicks(pid: number): number {
   return Number(fields[11]) + Number(fields[12]);
 }
 
-/** Hands over a TCP connection as process 1 does, asks, and reads once it is told to; says how much came. */
+/** Hands over a TCP connection as process 1 does, asks for each page that it is told, and then reads; says how much came. */
 const INSIDE = `
 import socket, sys
-path, at, how = sys.argv[1:]
+path, at, page = sys.argv[1:]
 listener = socket.create_server(("127.0.0.1", 0))
-client = socket.create_connection(listener.getsockname())
-inside = listener.accept()[0]
+client = socket.socket(); client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+client.connect(listener.getsockname())
+inside = listener.accept()[0]; inside.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 200000)
 door = socket.socket(socket.AF_UNIX); door.connect(path)
 socket.send_fds(door, [b"\\x01"], [inside.fileno()])
 inside.close(); door.close()
-ask = lambda page: client.sendall(f"GET http://{at}{page} HTTP/1.1\\r\\nHost: {at}\\r\\n\\r\\n".encode())
-ask("/large")
-sys.stdin.readline()
-if how == "ahead": ask("/next")
+while page != "read":
+    client.sendall(f"GET http://{at}{page} HTTP/1.1\\r\\nHost: {at}\\r\\n\\r\\n".encode())
+    print("sent", page, flush=True)
+    page = sys.stdin.readline().strip()
 size = 0
 try:
     while chunk := client.recv(1 << 16): size += len(chunk)
