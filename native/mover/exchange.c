@@ -182,7 +182,7 @@ void exchange_go(uint64_t id) {
   if (connection->state == DIALLED) send_request(connection);
 }
 
-/* Nobody reads what the program still says. Were that in the socket when it is closed, the kernel would throw away the end of the
+/* What the program still says is not read. Were that in the socket when it is closed, the kernel would throw away the end of the
    answer: a program may have sent its next request, and be slow to read. */
 static void part(struct connection *connection) {
   shutdown(connection->inside.fd, SHUT_WR);

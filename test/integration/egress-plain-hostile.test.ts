@@ -82,7 +82,7 @@ describe("a plain request among hostile neighbours", needs("linux", "compiler", 
     await lab.idle();
   });
 
-  test("that hands over a descriptor which blocks, and does not read, keeps nobody waiting", async () => {
+  test("that hands over a descriptor which blocks, and does not read, holds up no other connection", async () => {
     const { child, said } = python(INSIDE, lab.socket(), lab.at, "/large");
     await eventually(
       () => lab.heard.length,

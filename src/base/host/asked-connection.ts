@@ -77,7 +77,7 @@ export class AskedConnection {
       this.#end = undefined;
       last = end;
       ended.resolve(end);
-      // Whoever still waits for a head gets none, also for one that follows an interim answer.
+      // No head comes any more, also none that would follow an interim answer.
       this.#answered?.("over");
     };
     const times = `${Math.ceil(withinMs)} ${LIMITS.egressIdleMs} ${keepMs}`;

@@ -17,7 +17,7 @@ const HEAD_END = 4;
 /** Each of them is a message to the server and one back: a host that never ends would keep both at work. */
 const MOST_INTERIM = 100;
 
-/** Undefined once the answer goes inside, or nobody waits for one; else what the client is told, which the mover can't. */
+/** Undefined once the answer goes inside, or the client is gone; else what the client is told, which the mover can't. */
 export async function carryPlain(gate: Gate, session: Session, asked: AskedConnection, request: PlainRequest): Promise<Denied | undefined> {
   const { host, port, method, path } = request;
   const question = { host, port, protocol: "http", method, path } as const;
