@@ -70,8 +70,14 @@ async function measureBoth(
   }
   if (wanted.has("proxy_latency")) {
     progress("proxy_latency: 5 bytes");
-    const [through, direct] = await rounds(pairCount(quick, SMALL_PAIRS), inside("/small", 5), outside("/small", 5));
-    rows["proxy_latency"] = { figure: round(through.median - direct.median), raw: { through, direct } };
+    const [through, tunnel, direct] = await rounds(
+      pairCount(quick, SMALL_PAIRS),
+      inside("/small", 5),
+      inside("/small", 5, "--proxytunnel"),
+      outside("/small", 5),
+    );
+    const added = { http: round(through.median - direct.median), tunnel: round(tunnel.median - direct.median) };
+    rows["proxy_latency"] = { figure: added.http, raw: { through, tunnel, direct }, more: added };
   }
   return rows;
 }

@@ -24,7 +24,7 @@ static uint64_t free_id(void) {
   return next_id++;
 }
 
-static bool is_timed(enum state state) { return state != HELD && state != ASKED && state != DIALLED && state != ANSWERED; }
+static bool is_timed(enum state state) { return state != HELD && state != ASKED && state != DIALLED && state != ANSWERED && state != HEARD; }
 static bool is_exchange(enum state state) { return state >= SILENT; }
 
 void connection_enter(struct connection *connection, enum state state) {
@@ -49,15 +49,20 @@ struct connection *connection_add(int fd, struct door *door) {
   return connection;
 }
 
+static void tell_gone(const struct connection *connection) {
+  if (connection->known) channel_say("gone %" PRIu64, connection->id);
+}
+
 void connection_give(struct connection *connection, const uint8_t *preface, size_t length) {
   char text[2 * PREFACE_MAX + 64];
   mover_watch(&connection->inside, 0);
   connection_enter(connection, HELD);
   int at = snprintf(text, sizeof text, "conn %" PRIu64 " %" PRIu32 " ", connection->id, door_number(connection->door));
   for (size_t byte = 0; byte < length; byte++) at += snprintf(text + at, sizeof text - (size_t)at, "%02x", preface[byte]);
-  if (channel_give(connection->inside.fd, text)) return;
-  if (connection->known) channel_say("gone %" PRIu64, connection->id);
-  connection_forget(connection);
+  bool given = channel_give(connection->inside.fd, text);
+  if (!given) tell_gone(connection);
+  connection->known = false;
+  if (!given) connection_forget(connection);
 }
 
 static void reset_on_close(int fd) {
@@ -111,6 +116,7 @@ static void fail(struct connection *connection) {
   if (is_exchange(connection->state)) return exchange_leave(connection);
   connection_reset(connection);
   connection_stop(connection, false);
+  tell_gone(connection);
   connection_forget(connection);
 }
 
@@ -127,6 +133,7 @@ static void move_joined(struct connection *connection) {
   if (!good) return fail(connection);
   if (!connection->up.shut || !connection->down.shut) return;
   connection_stop(connection, true);
+  tell_gone(connection);
   connection_forget(connection);
 }
 
@@ -153,6 +160,16 @@ static void outside_ready(struct source *source, uint32_t events) {
   move(container(source, struct connection, outside));
 }
 
+static void begin_moving(struct connection *connection, enum state state) {
+  connection_enter(connection, state);
+  connection->inside.ready = inside_ready;
+  connection->outside.ready = outside_ready;
+  connection->active_at = monotonic_ms();
+  move(connection);
+}
+
+void connection_carry(struct connection *connection) { begin_moving(connection, JOINED); }
+
 static void begin(uint64_t id, int outside, enum state state, uint64_t count, int64_t idle_ms) {
   struct connection *connection = connection_find(id);
   if (connection == NULL || connection->state != HELD || outside < 0) {
@@ -163,15 +180,12 @@ static void begin(uint64_t id, int outside, enum state state, uint64_t count, in
     reset_on_close(connection->inside.fd);
     return connection_forget(connection);
   }
-  connection_enter(connection, state);
-  connection->inside.ready = inside_ready;
-  connection->outside = (struct source){.fd = outside, .ready = outside_ready};
+  connection->outside = (struct source){.fd = outside};
   connection->up = flow_of(state == JOINED ? UINT64_MAX : 0);
   connection->down = flow_of(count);
   connection->idle_ms = idle_ms;
-  connection->active_at = monotonic_ms();
   connection->told = connection->seen = connection->sent = connection->received = 0;
-  move(connection);
+  begin_moving(connection, state);
 }
 
 void connection_hold(uint64_t number, int fd) {
@@ -199,7 +213,8 @@ void connection_drop(uint64_t id) {
 size_t connections_timed(void) { return timed_count; }
 
 static void tick(struct connection *connection, int64_t now) {
-  if (connection->state == SILENT || connection->state == DIALLING || connection->state == PARTED) return exchange_tick(connection, now);
+  enum state state = connection->state;
+  if (state == SILENT || state == DIALLING || state == PARTED || state == HEARING) return exchange_tick(connection, now);
   if (connection->seen != all_bytes(connection)) connection->active_at = now;
   connection->seen = all_bytes(connection);
   if (now - connection->active_at >= connection->idle_ms) return fail(connection);

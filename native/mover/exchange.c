@@ -27,12 +27,14 @@ static size_t head_length(const uint8_t *data, size_t length) {
   return end == NULL ? 0 : (size_t)(end - data) + strlen(HEAD_END);
 }
 
-/* A hang-up is always waited for. */
-static int watch(struct connection *connection, uint32_t inside, uint32_t outside) {
+int exchange_watch(struct connection *connection, uint32_t inside, uint32_t outside) {
   return mover_watch(&connection->inside, inside | EPOLLRDHUP) | mover_watch(&connection->outside, outside);
 }
 
-static bool has_outside(const struct connection *connection) { return connection->state == SENT || connection->state == ANSWERED || connection->state == REPLYING; }
+static bool has_outside(const struct connection *connection) {
+  enum state state = connection->state;
+  return state == SENT || state == ANSWERED || state == REPLYING || state == HEARING || state == HEARD || state == SAYING;
+}
 
 static void tell_end(struct connection *connection) {
   if (connection->ended) connection_tell_end(connection, true);
@@ -60,12 +62,14 @@ static void show(struct connection *connection, const uint8_t *request, size_t l
   connection->shown = length;
   connection_enter(connection, ASKED);
   channel_show(text, request, length);
-  if (watch(connection, 0, 0) != 0) leave(connection);
+  if (exchange_watch(connection, 0, 0) != 0) leave(connection);
 }
 
+static bool begins(const uint8_t *data, size_t length, const char *word) { return length > strlen(word) && memcmp(data, word, strlen(word)) == 0; }
+
 static bool looks_plain(const uint8_t *data, size_t length) {
-  bool reads = (length > 4 && memcmp(data, "GET ", 4) == 0) || (length > 5 && memcmp(data, "HEAD ", 5) == 0);
-  return reads && length < REQUEST_MAX && head_length(data, length) == length;
+  bool known = begins(data, length, "GET ") || begins(data, length, "HEAD ") || begins(data, length, "CONNECT ");
+  return known && length < REQUEST_MAX && head_length(data, length) == length;
 }
 
 /* False: nothing has come yet. */
@@ -84,7 +88,7 @@ static bool looked(struct connection *connection) {
 static void await(struct connection *connection, int64_t within_ms) {
   connection_enter(connection, SILENT);
   connection->due = monotonic_ms() + within_ms;
-  if (watch(connection, EPOLLIN, 0) != 0) leave(connection);
+  if (exchange_watch(connection, EPOLLIN, 0) != 0) leave(connection);
 }
 
 void exchange_offer(struct connection *connection) {
@@ -126,13 +130,14 @@ static void send_request(struct connection *connection) {
   connection_enter(connection, SENT);
   connection->active_at = monotonic_ms();
   if (recv(connection->inside.fd, passed, connection->shown, MSG_DONTWAIT) != (ssize_t)connection->shown) return exchange_leave(connection);
+  if (connection->tunnels) return tunnel_begin(connection);
   /* A socket that was made a moment ago has room for it. */
   ssize_t count = send(connection->outside.fd, request->data, request->length, MSG_NOSIGNAL | MSG_DONTWAIT);
   connection->sent = count > 0 ? (uint64_t)count : 0;
   bool whole = count == (ssize_t)request->length;
   bytes_free(request);
   if (!whole) return unanswered(connection);
-  if (watch(connection, 0, EPOLLIN) != 0) exchange_leave(connection);
+  if (exchange_watch(connection, 0, EPOLLIN) != 0) exchange_leave(connection);
 }
 
 static void dialled(struct connection *connection) {
@@ -167,7 +172,8 @@ void exchange_fetch(uint64_t id, const struct exchange_request *request) {
   connection->sent = connection->received = connection->written = connection->told = connection->seen = 0;
   connection->idle_ms = request->idle_ms;
   connection->keep_ms = request->keep_ms;
-  connection->goes = false;
+  connection->tunnels = request->tunnels;
+  connection->goes = connection->carried = false;
   bytes_free(&connection->answer);
   bytes_free(&connection->tail);
   if (bytes_add(&connection->request, request->data, request->length) && bytes_add(&connection->tail, request->tail, request->tail_length))
@@ -188,7 +194,7 @@ static void part(struct connection *connection) {
   shutdown(connection->inside.fd, SHUT_WR);
   connection_enter(connection, PARTED);
   connection->due = monotonic_ms() + PARTING_MS;
-  if (watch(connection, EPOLLIN, 0) != 0) leave(connection);
+  if (exchange_watch(connection, EPOLLIN, 0) != 0) leave(connection);
 }
 
 static void drain(struct connection *connection) {
@@ -229,7 +235,7 @@ static void move_reply(struct connection *connection) {
   if (down->shut && down->most != UINT64_MAX && down->out < down->most) return exchange_leave(connection);
   if (is_whole(connection)) return answered(connection);
   bool full = answer->length > 0 || flow_wants_output(down), wants = answer->length == 0 && flow_wants_input(down);
-  if (watch(connection, full ? EPOLLOUT : 0, wants ? EPOLLIN : 0) != 0) exchange_leave(connection);
+  if (exchange_watch(connection, full ? EPOLLOUT : 0, wants ? EPOLLIN : 0) != 0) exchange_leave(connection);
 }
 
 /* A new head takes the place of the one that came; what came of the body follows it. */
@@ -275,6 +281,7 @@ static void receive_answer(struct connection *connection) {
 
 void exchange_more(uint64_t id) {
   struct connection *connection = connection_find(id);
+  if (connection != NULL && connection->state == HEARD) return tunnel_await(connection);
   if (connection == NULL || connection->state != ANSWERED || connection->head == 0) return;
   bytes_drop(&connection->answer, connection->head);
   connection_enter(connection, SENT);
@@ -295,7 +302,7 @@ void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
 void exchange_give(uint64_t id) {
   struct connection *connection = connection_find(id);
   bool waits = connection != NULL && (connection->state == ASKED || connection->state == DIALLING || connection->state == DIALLED);
-  if (!waits && (connection == NULL || connection->state != ANSWERED)) return;
+  if (!waits && (connection == NULL || (connection->state != ANSWERED && connection->state != HEARD))) return;
   if (!waits) connection_stop(connection, false);
   mover_close(&connection->outside);
   bytes_free(&connection->request);
@@ -311,6 +318,8 @@ static void inside_ready(struct source *source, uint32_t events) {
     if (!looked(connection) && over) leave(connection);
   } else if (connection->state == PARTED) {
     drain(connection);
+  } else if (connection->state == HEARING) {
+    tunnel_hear(connection);
   } else if (over) {
     exchange_leave(connection);
   } else if (connection->state == REPLYING) {
@@ -324,6 +333,7 @@ static void outside_ready(struct source *source, uint32_t events) {
   if (connection->state == DIALLING) dialled(connection);
   else if (connection->state == SENT) receive_answer(connection);
   else if (connection->state == REPLYING) move_reply(connection);
+  else if (connection->state == SAYING) tunnel_say(connection);
 }
 
 void exchange_tick(struct connection *connection, int64_t now) {

@@ -23,6 +23,7 @@
 #define REQUEST_MAX (2u << 10)           /* of a request that the server is shown; larger ones it reads itself */
 #define REQUEST_MS 250                   /* how long is waited for the first request, before the server waits for it */
 #define ANSWER_MAX (32u << 10)           /* of the head of an answer */
+#define SAID_MAX (48u << 10)             /* of what a program says first in a tunnel; the server has enough earlier */
 #define PARTING_MS 5000                  /* how long a program has to hang up, once its last answer is whole */
 #define TICK_MS 250
 
@@ -86,9 +87,10 @@ struct exchange_request {
   const char *address;
   uint16_t port;
   int64_t within_ms, idle_ms;
+  bool tunnels;        /* no request is sent: the program is told `data`, and may speak */
   const uint8_t *data; /* as it goes out */
   size_t length;
-  int64_t keep_ms;     /* as of a reply */
+  int64_t keep_ms;     /* as of a reply; for a tunnel, how long the program may be silent */
   const uint8_t *tail; /* last headers of a simple answer; without them, every answer is shown */
   size_t tail_length;
 };
@@ -104,6 +106,7 @@ void exchange_go(uint64_t id);
 void exchange_more(uint64_t id);
 void exchange_reply(uint64_t id, const struct exchange_reply *reply);
 void exchange_give(uint64_t id);
+void tunnel_carry(uint64_t id);
 
 /* answer.c: whether a head is simple; `made` is then as the program gets it, with `tail` at its end, and `count` the bytes of its body */
 bool answer_made(const uint8_t *head, size_t length, const struct bytes *tail, struct bytes *made, uint64_t *count);

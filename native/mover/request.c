@@ -64,8 +64,8 @@ static bool address_of(const char **text, char *address) {
 
 static uint8_t head[LINE_MAX_BYTES / 2], tail[TAIL_MAX];
 
-static bool fetch(uint64_t id, const char *rest) {
-  struct exchange_request request = {.data = head, .tail = tail};
+static bool fetch(uint64_t id, const char *rest, bool tunnels) {
+  struct exchange_request request = {.tunnels = tunnels, .data = head, .tail = tail};
   char address[ADDRESS_MAX];
   uint64_t port;
   if (!address_of(&rest, address) || !number(&rest, &port) || port == 0 || port > UINT16_MAX) return false;
@@ -73,7 +73,7 @@ static bool fetch(uint64_t id, const char *rest) {
   request.address = address;
   request.port = (uint16_t)port;
   request.length = bytes_of(&rest, head, sizeof head);
-  request.tail_length = bytes_of(&rest, tail, sizeof tail);
+  request.tail_length = tunnels ? 0 : bytes_of(&rest, tail, sizeof tail);
   if (request.length == 0 || *rest != '\0') return false;
   return exchange_fetch(id, &request), true;
 }
@@ -89,7 +89,8 @@ static bool reply(uint64_t id, const char *rest, bool counted) {
 /* What comes without a socket. */
 static bool handle_words(const char *word, uint64_t id, const char *rest) {
   char path[256];
-  if (strcmp(word, "fetch") == 0) return fetch(id, rest);
+  if (strcmp(word, "fetch") == 0) return fetch(id, rest, false);
+  if (strcmp(word, "open") == 0) return fetch(id, rest, true);
   if (strcmp(word, "reply") == 0) return reply(id, rest, true);
   if (strcmp(word, "stream") == 0) return reply(id, rest, false);
   if (strcmp(word, "door") == 0) return id <= UINT32_MAX && path_of(rest, path, sizeof path) && (door_open((uint32_t)id, path), true);
@@ -99,6 +100,7 @@ static bool handle_words(const char *word, uint64_t id, const char *rest) {
   if (strcmp(word, "go") == 0) return exchange_go(id), true;
   if (strcmp(word, "more") == 0) return exchange_more(id), true;
   if (strcmp(word, "give") == 0) return exchange_give(id), true;
+  if (strcmp(word, "carry") == 0) return tunnel_carry(id), true;
   return strcmp(word, "shut") == 0 && id <= UINT32_MAX && (door_shut((uint32_t)id), true);
 }
 

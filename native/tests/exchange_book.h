@@ -1,55 +1,12 @@
-/* For fuzz_exchange alone: the book in which the server keeps what the mover may say of each connection, and what its program may get.
-   What is not in it ends the run. */
+/* For fuzz_exchange alone: the book in which the server keeps what the mover may say of each connection. What is not in it ends the run. */
 #ifndef EXCHANGE_BOOK_H
 #define EXCHANGE_BOOK_H
 
-#include "../mover/connection.h"
-#include "invent.h"
+#include "exchange_ends.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#define SLOTS 8
-
-/* What the server knows of a connection. ODD: what came is not plain. LAST: the answer was whole, and no request is waited for.
-   FALLING: it was cut or dropped, or is gone. */
-enum book { NONE, OFFERED, SHOWN, ODD, FETCHING, ANSWER, NO_ANSWER, SENDING, WAITING, LAST, GIVING, GIVEN, FALLING };
-struct slot {
-  uint64_t id;
-  enum book book;
-  int program, origin, given; /* -1: closed */
-  bool streams, kept, marked;
-  bool is_out, is_over; /* a request went out; the mover has told its end */
-  struct bytes said, log, owed; /* by the program; by the host; to the program */
-  size_t taken, shown, base, got, request;
-  uint64_t left;
-};
-
-static struct slot slots[SLOTS];
-static size_t acts, ends, gones, fetches;
-static uint8_t text[1 << 18];
-
-#define must(condition) ((condition) ? (void)0 : fail(#condition, __LINE__))
-
-static void fail(const char *what, int line) {
-  fprintf(stderr, "not so in line %d: %s\n", line, what);
-  abort();
-}
-
-static void shut(int *fd) {
-  if (*fd >= 0) close(*fd);
-  *fd = -1;
-}
-
-static void add(struct bytes *bytes, const void *data, size_t length) { must(bytes_add(bytes, data, length)); }
-
-static struct slot *slot_of(uint64_t id) {
-  for (size_t at = 0; at < SLOTS; at++)
-    if (slots[at].book != NONE && slots[at].id == id) return &slots[at];
-  return NULL;
-}
+static size_t acts, ends, gones, fetches, opens, saids, carries, wholes; /* the last: tunnels that ended whole */
 
 static int digit(char letter) {
   must((letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'f'));
@@ -69,82 +26,111 @@ static void sent(struct slot *slot) {
   slot->is_out = true;
 }
 
-/* What the host says now goes to the program, as far as the server let it. */
-static void owe(struct slot *slot) {
-  size_t more = slot->log.length - slot->base;
-  if (slot->book != SENDING) return;
-  if (more > slot->left) more = (size_t)slot->left;
-  add(&slot->owed, slot->log.data + slot->base, more);
-  slot->base += more;
-  slot->left -= more;
-}
-
 static void hear_undialled(struct slot *slot) {
-  must(slot->book == FETCHING && !slot->is_out && !slot->is_over);
-  slot->is_over = true;
+  must(slot->book == FETCHING && !slot->is_over);
+  undo(slot);
   slot->book = SHOWN;
 }
 
 /* A request that went out has had its end. */
 static void hear_gone(struct slot *slot) {
-  char byte;
-  bool is_out = slot->is_out || (slot->origin >= 0 && recv(slot->origin, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0);
-  must(slot->book > OFFERED && slot->book != GIVEN && (slot->is_over || !is_out));
+  must(slot->book > OFFERED && slot->book != GIVEN);
+  if (!slot->is_over) undo(slot);
   gones++;
   slot->book = FALLING;
   slot->id = 0;
 }
 
-static void forget(struct slot *slot) {
-  shut(&slot->origin);
-  shut(&slot->given);
-  shut(&slot->program);
-  bytes_free(&slot->said);
-  bytes_free(&slot->log);
-  bytes_free(&slot->owed);
-  *slot = (struct slot){.program = -1, .origin = -1, .given = -1};
-}
-
 static void hear_answer(struct slot *slot, const char *rest) {
-  must(slot->book == FETCHING);
+  must(slot->book == FETCHING && slot->goes && !slot->tunnels);
   size_t length = bytes_of(rest, text);
   sent(slot);
   slot->book = length > 0 ? ANSWER : NO_ANSWER;
   if (length == 0) return;
-  must(length <= ANSWER_MAX && slot->base + length <= slot->log.length && memcmp(text, slot->log.data + slot->base, length) == 0);
+  must(length <= ANSWER_MAX && is_same(&slot->log, slot->base, text, length));
   must((uint8_t *)memmem(text, length, "\r\n\r\n", 4) == text + length - 4);
   slot->base += length;
 }
 
+/* The program speaks in its tunnel. It was told that it may, and nothing has passed; `carry` has come after it began, and was nothing. */
+static void hear_first_said(struct slot *slot) {
+  must(!slot->joins);
+  sent(slot);
+  slot->carried = false;
+  slot->owed.length = slot->mark + slot->request.length;
+  slot->base = 0;
+  must(slot->got <= slot->owed.length && slot->reached == 0);
+  program_has_all(slot);
+  both_read(slot);
+}
+
+static void hear_said(struct slot *slot, const char *rest) {
+  must(slot->tunnels && slot->goes && (slot->book == FETCHING || slot->book == LISTENING));
+  if (slot->book == FETCHING) hear_first_said(slot);
+  size_t length = bytes_of(rest, text);
+  must(length > 0 && slot->heard < SAID_MAX && is_same(&slot->said, slot->taken, text, length));
+  saids++;
+  slot->heard += length;
+  slot->taken += length;
+  slot->book = SAID;
+}
+
+static void hear_moved(struct slot *slot, uint64_t out, uint64_t in) {
+  must(slot->goes && !slot->is_over && (slot->carried || !slot->tunnels));
+  must(out <= (slot->tunnels ? slot->said.length - slot->tunnel : slot->request.length) && in <= slot->log.length);
+  must(out >= slot->reached && out >= slot->sent && in >= slot->received && out + in > slot->sent + slot->received);
+  slot->sent = out;
+  slot->received = in;
+  slot->joins = slot->tunnels;
+}
+
+/* A tunnel ends whole where all that either side has ever said came to the other one. */
+static void hear_end_of_tunnel(struct slot *slot, bool whole) {
+  must(slot->carried || (slot->sent == 0 && slot->received == 0 && !whole));
+  if (!whole) return;
+  wholes++;
+  must(slot->ended && !slot->is_reset && slot->sent == slot->said.length - slot->tunnel && slot->received == slot->log.length);
+  program_has_all(slot);
+  host_has_all(slot, slot->sent);
+  slot->book = OVER;
+}
+
+/* It ends whole once all of it is inside, and a counted one not before. */
+static void hear_end_of_answer(struct slot *slot, bool whole) {
+  if (!whole) return;
+  must(slot->book == SENDING && slot->sent == slot->request.length);
+  must(slot->streams ? slot->received == slot->log.length : slot->left == 0);
+  slot->book = slot->kept ? WAITING : LAST;
+}
+
 static void hear_end(struct slot *slot, uint64_t out, uint64_t in, bool whole) {
-  must(slot->book >= FETCHING && !slot->is_over);
-  must(out <= slot->request && in <= slot->log.length);
+  must(slot->book >= FETCHING && slot->book < GIVEN && !slot->is_over && slot->goes);
+  if (out + in > slot->sent + slot->received) hear_moved(slot, out, in);
+  must(out == slot->sent && in == slot->received && out >= slot->reached);
   slot->is_over = true;
   ends++;
   sent(slot);
-  if (slot->book != SENDING) must(!whole);
-  if (!whole) return;
-  /* It ends whole once all of it is inside, and a counted one not before. */
-  must(slot->streams ? in == slot->log.length : slot->left == 0);
-  slot->book = slot->kept ? WAITING : LAST;
-  shut(&slot->origin);
+  both_read(slot);
+  if (slot->tunnels) hear_end_of_tunnel(slot, whole);
+  else hear_end_of_answer(slot, whole);
+  if (!whole && slot->book != GIVING) slot->book = OVER;
+  if (whole && !slot->tunnels) shut(&slot->origin);
 }
 
 static void hear_given(struct slot *slot, int fd) {
-  uint8_t data[1 << 14];
-  must(fd >= 0 && slot->is_over && (slot->book == OFFERED || slot->book == GIVING));
+  must(fd >= 0 && (slot->book == OFFERED || slot->book == GIVING));
+  if (!slot->is_over) undo(slot);
   slot->given = fd;
   slot->book = GIVEN;
-  /* Nothing that the program said is lost, and nothing comes twice. */
-  for (ssize_t count; (count = recv(fd, data, sizeof data, MSG_DONTWAIT)) > 0; slot->taken += (size_t)count)
-    must(slot->taken + (size_t)count <= slot->said.length && memcmp(data, slot->said.data + slot->taken, (size_t)count) == 0);
+  given_reads(slot);
 }
 
 static void hear_ask(struct slot *slot, const char *rest) {
   must(slot->book == OFFERED || slot->book == WAITING);
   slot->shown = bytes_of(rest, text);
   slot->book = slot->shown > 0 ? SHOWN : ODD;
-  must(slot->taken + slot->shown <= slot->said.length && memcmp(text, slot->said.data + slot->taken, slot->shown) == 0);
+  slot->connects = slot->shown > 0 && text[0] == 'C';
+  must(is_same(&slot->said, slot->taken, text, slot->shown));
   must(slot->shown == 0 || (uint8_t *)memmem(text, slot->shown, "\r\n\r\n", 4) == text + slot->shown - 4);
 }
 
@@ -162,12 +148,31 @@ static void hear(char *line, int *fd) {
   if (strcmp(word, "ask") == 0) hear_ask(slot, rest + strlen(" 1 "));
   else if (strcmp(word, "undialled") == 0) hear_undialled(slot);
   else if (strcmp(word, "answer") == 0) hear_answer(slot, rest + 1);
-  else if (strcmp(word, "moved") == 0) must(numbers[0] <= slot->request && numbers[1] <= slot->log.length && !slot->is_over);
+  else if (strcmp(word, "said") == 0) hear_said(slot, rest + 1);
+  else if (strcmp(word, "moved") == 0) hear_moved(slot, numbers[0], numbers[1]);
   else if (strcmp(word, "end") == 0) hear_end(slot, numbers[0], numbers[1], numbers[2] == 1);
   else if (strcmp(word, "conn") == 0) hear_given(slot, *fd), *fd = -1;
   else if (strcmp(word, "gone") == 0) hear_gone(slot);
   else must(false);
   acts++;
+}
+
+/* An end that is not whole, and that of a tunnel, is the last but one thing that the server hears, at once. */
+static void heard_all(void) {
+  for (size_t at = 0; at < SLOTS; at++) must(slots[at].book != OVER);
+}
+
+/* What the mover has to look at now and then is counted. A connection may have gone that the server has never heard of, and an address
+   may have answered, which then waits for the server. */
+static void timers_fit(void) {
+  size_t least = 0, most = 0;
+  for (size_t at = 0; at < SLOTS; at++) {
+    enum book book = slots[at].book;
+    bool may = book == OFFERED || book == FETCHING || book == SENDING || book == WAITING || book == LAST || book == LISTENING || book == CARRIED;
+    most += may;
+    least += may && book != OFFERED && (book != FETCHING || slots[at].goes || slots[at].dialled >= 0);
+  }
+  must(connections_timed() >= least && connections_timed() <= most);
 }
 
 #endif

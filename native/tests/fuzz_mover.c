@@ -69,6 +69,7 @@ void exchange_reply(uint64_t id, const struct exchange_reply *reply) {
 void exchange_go(uint64_t id) { acts += id > 0; }
 void exchange_more(uint64_t id) { acts += id > 0; }
 void exchange_give(uint64_t id) { acts += id > 0; }
+void tunnel_carry(uint64_t id) { acts += id > 0; }
 
 static const char *const messages[] = {
     "door 1 2f746d70", "door 1 2f00", "door 1 2f7", "door 99999999999 2f", "shut 1", "join 5 900000", "join 5", "join -1 5", "body 5 900000 100", "body 5 1 0",
@@ -76,6 +77,7 @@ static const char *const messages[] = {
     "fetch 5 127.0.0.2 80 15000 900000 0 474554", "fetch 5 ::1 80 1 1 1 fe", "fetch 5 127.0.0.2 0 1 1 1 fe", "fetch 5 127.0.0.2 65536 1 1 1 fe", "fetch 5 80 1 1 1 fe",
     "fetch 5 127.0.0.2 80 1 1 1 ", "fetch 5 127.0.0.2 80 1 1 1 f", "fetch 5 127.0.0.2 80 1 1 1 fe fefe", "fetch 5 127.0.0.2 80 1 1 1 fe fe fe", "fetch 5 127.0.0.2 80 1 1 1 fe ", "fetch 5  80 1 1 1 fe", "reply 5 15000 100 fefe", "reply 5 0 0 fe", "reply 5 1 fe", "reply 5 0 0 ",
     "stream 5 fe", "stream 5", "stream 5 zz", "more 5", "go 5", "go", "more 5 6", "give 5", "give 5 6",
+    "open 5 127.0.0.2 443 15000 900000 15000 485454", "open 5 127.0.0.2 443 1 1 1 fe fe", "open 5 127.0.0.2 443 1 1 1", "carry 5", "carry", "carry 5 6",
 };
 
 /* Whole lines at first; then a few bytes are not. */

@@ -1,4 +1,4 @@
-/** How plain requests end before their time: on whichever side, in each stage; nothing hangs, nothing stays, and no half looks whole. */
+/** How plain requests and tunnels end before their time: on whichever side, in each stage; nothing hangs, nothing stays, and no half looks whole. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -16,7 +16,7 @@ interface Stage {
   readonly isSent: boolean;
 }
 
-describe("a plain request that ends early", needs("linux", "compiler", "python3"), () => {
+describe("a plain request or a tunnel that ends early", needs("linux", "compiler", "python3"), () => {
   let lab: PlainLab;
   let full: FullListener;
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe("a plain request that ends early", needs("linux", "compiler", "python3"
     lab = await opened();
   }, 60_000);
   beforeEach(async () => {
-    lab.heard.length = lab.records.length = lab.sockets = 0;
+    lab.heard.length = lab.records.length = lab.sockets = lab.looks = 0;
     lab.judge = undefined;
     await lab.set({});
   });
@@ -37,7 +37,8 @@ describe("a plain request that ends early", needs("linux", "compiler", "python3"
     const made = new PlainLab();
     await made.open();
     made.names.set("full.test", ["127.0.0.5"]);
-    made.opened.push({ host: "full.test", ports: [full.port], tcp: false });
+    made.names.set("any.test", ["127.0.0.2"]);
+    made.opened.push({ host: "full.test", ports: [full.port], tcp: false }, { host: "any.test", ports: [made.port], tcp: true });
     made.answers.set("/silent", () => undefined);
     made.answers.set("/hint", (socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n"));
     made.answers.set("/begun", (socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun"));
@@ -109,6 +110,48 @@ describe("a plain request that ends early", needs("linux", "compiler", "python3"
       reach: async (client) => {
         client.socket.pause();
         client.write(lab.request("/flood"));
+        await heard();
+      },
+      isSent: true,
+    },
+    "while a tunnel is dialled": {
+      reach: async (client) => {
+        client.write(lab.tunnel(`full.test:${full.port}`));
+        await eventually(
+          () => lab.records.length,
+          (count) => count > 0,
+        );
+      },
+      isSent: false,
+    },
+    "while nothing was said in its tunnel": {
+      reach: async (client) => void (await begun(client.write(lab.tunnel()))),
+      isSent: false,
+    },
+    "while half a greeting was said in its tunnel": {
+      reach: async (client) => {
+        await begun(client.write(lab.tunnel()));
+        client.write("\x16\x03\x01\x02\x00\x01");
+        await eventually(
+          () => lab.looks,
+          (count) => count > 0,
+        );
+      },
+      isSent: false,
+    },
+    "while its tunnel is used": {
+      reach: async (client) => {
+        await begun(client.write(lab.tunnel(`any.test:${lab.port}`)));
+        client.write("GET /silent HTTP/1.1\r\n\r\n");
+        await heard();
+      },
+      isSent: true,
+    },
+    "while a flood comes through its tunnel that nobody reads": {
+      reach: async (client) => {
+        await begun(client.write(lab.tunnel(`any.test:${lab.port}`)));
+        client.socket.pause();
+        client.write("GET /flood HTTP/1.1\r\n\r\n");
         await heard();
       },
       isSent: true,

@@ -34,8 +34,8 @@ const FUZZERS: Readonly<Record<string, Fuzzer>> = {
   },
   "the mover brings what a server let through and nothing else, whatever programs, hosts and that server do": {
     name: "fuzz_exchange",
-    files: "mover/exchange.c mover/answer.c mover/connections.c mover/flow.c mover/bytes.c mover/channel.c mover/request.c",
-    defines: "-Dconnect=fuzz_connect -Ddup=fuzz_dup",
+    files: "mover/exchange.c mover/answer.c mover/connections.c mover/flow.c mover/bytes.c mover/channel.c mover/request.c mover/tunnel.c",
+    defines: "-Dconnect=fuzz_connect -Ddup=fuzz_dup -Dsend=fuzz_send",
     least: 5,
   },
   "the front stands broken answers of a server": {

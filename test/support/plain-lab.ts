@@ -47,6 +47,13 @@ export class PlainClient {
     return this.#got.toString("latin1");
   }
 
+  /** What waits, which then waits no more. */
+  take(): string {
+    const { text } = this;
+    this.#got = Buffer.alloc(0);
+    return text;
+  }
+
   /** All that comes until the connection ends. */
   async rest(): Promise<Buffer> {
     await this.#until(() => this.isClosed);
@@ -85,6 +92,8 @@ export class PlainLab extends ProxyLab {
   readonly outside = new Set<Socket>();
   /** Connections that the server itself got, given at once or on its wish. */
   sockets = 0;
+  /** How often the server has asked to see more. */
+  looks = 0;
   port = 0;
 
   /** Listens at an address that stands for `allowed.test`. */
@@ -115,6 +124,10 @@ export class PlainLab extends ProxyLab {
 
   request(path: string, { method = "GET", host = this.at, headers = "" } = {}): string {
     return `${method} http://${host}${path} HTTP/1.1\r\nHost: ${host}\r\n${headers}\r\n`;
+  }
+
+  tunnel(to = this.at, headers = ""): string {
+    return `CONNECT ${to} HTTP/1.1\r\nHost: ${to}\r\n${headers}\r\n`;
   }
 
   client(sandbox = "one"): PlainClient {
@@ -158,14 +171,19 @@ export class PlainLab extends ProxyLab {
         taker.take(...given);
       };
       const counted: Taker["asked"] = (connection, request) => {
-        if (!Object.hasOwn(connection, "give")) this.#countGiven(connection);
+        if (!Object.hasOwn(connection, "give")) this.#watch(connection);
         taker.asked?.(connection, request);
       };
       return open(path, taker.asked === undefined ? { take } : { take, asked: counted });
     };
   }
 
-  #countGiven(connection: AskedConnection): void {
+  #watch(connection: AskedConnection): void {
+    const more = connection.more.bind(connection);
+    connection.more = () => {
+      this.looks += 1;
+      return more();
+    };
     const give = connection.give.bind(connection);
     connection.give = async () => {
       const given = await give();

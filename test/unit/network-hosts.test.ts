@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseAuthority, parseHost } from "../../src/rules/network/host.ts";
 import { portNumber } from "../../src/base/schema/numbers.ts";
+import { Randomness } from "../support/randomness.ts";
 
 describe("hosts as a client names them", () => {
   test.each([
@@ -52,6 +53,41 @@ describe("hosts as a client names them", () => {
     ["half a bracket", "[::1"],
     ["nothing", ""],
   ])("PX-02: a host with %s is none", (_, text) => expect(parseHost(text)).toBeUndefined());
+
+  test("PX-02: a host is one where the parser of URLs takes it for the same, whatever it is made of", () => {
+    const random = new Randomness(Number(process.env["VIV_FUZZ_SEED"] ?? 7));
+    const pieces = [
+      "a",
+      "x",
+      "0",
+      "1",
+      "9",
+      "0x",
+      "xn--",
+      "xn--bcher-kva",
+      "f",
+      "-",
+      "--",
+      "_",
+      ".",
+      ".",
+      ".",
+      "127",
+      "256",
+      "com",
+      "ß",
+      "K",
+    ];
+    let taken = 0;
+    for (let turn = 0; turn < 200_000; turn += 1) {
+      const text = Array.from({ length: 1 + random.below(8) }, () => random.of(pieces)).join("");
+      const host = parseHost(text);
+      if (host === undefined) continue;
+      taken += 1;
+      expect([URL.parse(`http://${text}/`)?.hostname, host], text).toEqual([host, host]);
+    }
+    expect(taken).toBeGreaterThan(10_000);
+  });
 
   test.each(["80", "443", "1", "65535"])("port %s is one", (text) => expect(portNumber(text)).toBe(Number(text)));
   test.each(["0", "080", "+80", "80.0", "8e1", " 80", "80 ", "-80", "65536", "0x50", "８０", "٨٠", "", "99999999999"])(

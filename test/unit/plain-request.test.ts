@@ -1,10 +1,10 @@
-/** What counts as a plain request; and whatever counts as one, Node's strict parser reads in the same way. */
+/** What counts as a plain request, or as one for a tunnel; and whatever counts as one, Node's strict parser reads in the same way. */
 import { createServer, type IncomingMessage } from "node:http";
 import { duplexPair } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { endToEnd } from "../../src/rules/network/exchange.ts";
 import { parseAuthority } from "../../src/rules/network/host.ts";
-import { plainRequest } from "../../src/rules/network/plain-request.ts";
+import { plainRequest, tunnelRequest } from "../../src/rules/network/plain-request.ts";
 import { Randomness } from "../support/randomness.ts";
 
 /** The same run again: VIV_FUZZ_SEED of the failure. */
@@ -90,6 +90,38 @@ describe("a plain request", () => {
   });
 });
 
+describe("a request for a tunnel", () => {
+  const read = (...lines: readonly string[]): ReturnType<typeof tunnelRequest> =>
+    tunnelRequest(Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"));
+
+  test.each<[lines: string[], host: string, port: number]>([
+    [["CONNECT a.test:443 HTTP/1.1", "Host: a.test:443"], "a.test", 443],
+    [["CONNECT A.Test:8443 HTTP/1.1", "Host: x", "Proxy-Connection: Keep-Alive", "User-Agent: curl/8.5.0"], "a.test", 8443],
+    [["CONNECT a.test:443 HTTP/1.0"], "a.test", 443],
+    [["CONNECT [2001:db8::1]:443 HTTP/1.1", "Proxy-Authorization: Basic abc"], "2001:db8::1", 443],
+  ])("is %j", (lines, host, port) => {
+    expect(read(...lines)).toEqual({ host, port });
+  });
+
+  test.each<[why: string, lines: string[]]>([
+    ["without a port", ["CONNECT a.test HTTP/1.1"]],
+    ["to a port that is none", ["CONNECT a.test:0 HTTP/1.1"]],
+    ["to a host that is none", ["CONNECT 0x7f.1:443 HTTP/1.1"]],
+    ["with a path", ["CONNECT a.test:443/ HTTP/1.1"]],
+    ["with a whole address", ["CONNECT http://a.test:443 HTTP/1.1"]],
+    ["with a login", ["CONNECT u@a.test:443 HTTP/1.1"]],
+    ["of another version", ["CONNECT a.test:443 HTTP/2.0"]],
+    ["with two Hosts", ["CONNECT a.test:443 HTTP/1.1", "Host: a", "Host: a"]],
+    ["with a length", ["CONNECT a.test:443 HTTP/1.1", "Content-Length: 0"]],
+    ["with chunks", ["CONNECT a.test:443 HTTP/1.1", "Transfer-Encoding: chunked"]],
+    ["with a bare line feed", ["CONNECT a.test:443 HTTP/1.1", "X: a\nY: b"]],
+    ["by another method", ["connect a.test:443 HTTP/1.1"]],
+    ["with something behind it", ["CONNECT a.test:443 HTTP/1.1", "", "x"]],
+  ])("is not one %s", (_, lines) => {
+    expect(read(...lines)).toBeUndefined();
+  });
+});
+
 interface StrictlyRead {
   readonly request: IncomingMessage;
   readonly isKept: boolean;
@@ -101,6 +133,8 @@ describe(`broken requests (seed ${SEED})`, () => {
   const seeds = [
     `${GET}\r\nHost: a.test\r\n\r\n`,
     "GET http://a.test:8080/x?y=z HTTP/1.1\r\nHost: a.test:8080\r\nAccept: */*\r\nUser-Agent: curl/8.5.0\r\nConnection: close\r\n\r\n",
+    "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\nUser-Agent: curl/8.5.0\r\nProxy-Connection: Keep-Alive\r\n\r\n",
+    "CONNECT [::1]:1 HTTP/1.0\r\n\r\n",
     "HEAD http://[::1]:1/~a HTTP/1.1\r\nAccept-Encoding: gzip, deflate\r\nhost: [::1]:1\r\nProxy-Connection: Keep-Alive\r\n\r\n",
   ];
   const tokens = [
@@ -164,7 +198,11 @@ describe(`broken requests (seed ${SEED})`, () => {
     const read: StrictlyRead[] = [];
     let isRefused = false;
     let body = 0;
-    server.removeAllListeners("request").removeAllListeners("clientError");
+    server.removeAllListeners("request").removeAllListeners("clientError").removeAllListeners("connect");
+    server.on("connect", (request: IncomingMessage, _, head: Buffer) => {
+      read.push({ request, isKept: true, isWhole: true });
+      body += head.length;
+    });
     server.on("request", (request, response) => {
       request.on("data", (chunk: Buffer) => (body += chunk.length));
       request.on("end", () => read.push({ request, isKept: response.shouldKeepAlive, isWhole: request.complete }));
@@ -209,7 +247,22 @@ describe(`broken requests (seed ${SEED})`, () => {
       });
     }
     // The control: much of what was invented is good.
-    expect(taken).toBeGreaterThan(TRIES / 20);
+    expect(taken).toBeGreaterThan(TRIES / 50);
+  });
+
+  test("for a tunnel are read as Node's parser reads them, where they are taken", async () => {
+    let taken = 0;
+    for (let turn = 0; turn < TRIES; turn += 1) {
+      const data = mutated();
+      const to = tunnelRequest(data);
+      if (to === undefined) continue;
+      taken += 1;
+      const { read, isRefused, body } = await strictly(data);
+      const shown = JSON.stringify(data.toString("latin1"));
+      expect([read.length, isRefused, body], shown).toEqual([1, false, 0]);
+      expect([read[0]?.request.method, parseAuthority(read[0]?.request.url ?? "")], shown).toEqual(["CONNECT", to]);
+    }
+    expect(taken).toBeGreaterThan(TRIES / 50);
   });
 
   test("the control: that parser says so where it takes something else", async () => {

@@ -1,16 +1,19 @@
 /**
  * One connection from a sandbox of which the server has no copy: the mover shows a plain request, and the server says what is sent
- * instead of it; the same for the head of an answer that is not simple.
+ * instead of it; the same for the head of an answer that is not simple. Of a tunnel, it shows what the program says first.
  */
 import { LIMITS } from "../schema/limits.ts";
 import type { GivenConnection, Move, MoveEnd, MovedBytes } from "./moved-connection.ts";
 
-/** What the mover is to send, and where. */
-export interface Fetch {
+interface Dialled {
   /** Checked: the mover dials it as it is. */
   readonly address: string;
   readonly port: number;
   readonly withinMs: number;
+}
+
+/** What the mover is to send, and where. */
+export interface Fetch extends Dialled {
   /** The request as it goes out. */
   readonly head: string;
   /** How long the next request is waited for after an answer; 0: not at all. */
@@ -19,9 +22,17 @@ export interface Fetch {
   readonly tail: string;
 }
 
+/** A tunnel. */
+export interface Opening extends Dialled {
+  /** What the program is told once the address answers. */
+  readonly told: string;
+  /** How long it may be silent then, until enough of what it says was seen. */
+  readonly silentMs: number;
+}
+
 /**
- * What came of a request: the head of an answer that is not simple, `undialled` where nothing was reached, undefined where no answer
- * came, and `over` where nothing is left to do: the mover has answered, or the program is gone.
+ * What came of a request: the head of an answer that is not simple, or what a program says in its tunnel; `undialled` where nothing was
+ * reached, undefined where no answer came, and `over` where nothing is left to do: the mover has answered, or the program is gone.
  */
 export type Answered = Buffer | "undialled" | "over" | undefined;
 
@@ -67,7 +78,16 @@ export class AskedConnection {
   }
 
   /** Dials; once it may go, the request that was shown is sent as it is given here. */
-  fetch({ address, port, withinMs, head, keepMs, tail }: Fetch): Fetched {
+  fetch({ head, keepMs, tail, ...to }: Fetch): Fetched {
+    return this.#dial("fetch", to, `${keepMs} ${hex(head)}${tail === "" ? "" : ` ${hex(tail)}`}`);
+  }
+
+  /** Dials; once it may go, the program is told so. What it says is shown, unless it is carried already. */
+  open({ told, silentMs, ...to }: Opening): Fetched {
+    return this.#dial("open", to, `${silentMs} ${hex(told)}`);
+  }
+
+  #dial(word: string, { address, port, withinMs }: Dialled, rest: string): Fetched {
     const answer = Promise.withResolvers<Answered>();
     const ended = Promise.withResolvers<MoveEnd>();
     let last: MoveEnd | undefined;
@@ -80,9 +100,8 @@ export class AskedConnection {
       // No head comes any more, also none that would follow an interim answer.
       this.#answered?.("over");
     };
-    const times = `${Math.ceil(withinMs)} ${LIMITS.egressIdleMs} ${keepMs}`;
     if (this.#gone.signal.aborted) this.#end({ ...NOTHING, isWhole: false });
-    else this.#say(`fetch ${this.#id} ${address} ${port} ${times} ${hex(head)}${tail === "" ? "" : ` ${hex(tail)}`}`);
+    else this.#say(`${word} ${this.#id} ${address} ${port} ${Math.ceil(withinMs)} ${LIMITS.egressIdleMs} ${rest}`);
     const bytes = (): MovedBytes => last ?? this.#bytes;
     return {
       answer: answer.promise,
@@ -95,7 +114,7 @@ export class AskedConnection {
     };
   }
 
-  /** The next head of the same answer: the last one was an interim one. */
+  /** The next head of the same answer: the last one was an interim one. In a tunnel: what the program says next. */
   more(): Promise<Answered> {
     const { promise, resolve } = Promise.withResolvers<Answered>();
     this.#answered = resolve;
@@ -107,6 +126,11 @@ export class AskedConnection {
   /** Sends this head inside, then so many bytes of the body, or all that come; then the next request is waited for, or nothing. */
   reply(head: string, bytes: number | "all", keepMs: number): void {
     this.#say(bytes === "all" ? `stream ${this.#id} ${hex(head)}` : `reply ${this.#id} ${keepMs} ${bytes} ${hex(head)}`);
+  }
+
+  /** Whatever is said in the tunnel goes through, what was shown before all else. */
+  carry(): void {
+    this.#say(`carry ${this.#id}`);
   }
 
   /** The server speaks with the program from now on; undefined where it is gone. */

@@ -132,7 +132,11 @@ export class Mover {
     this.#child = child;
     let complaints = "";
     child.stderr?.on("data", (chunk: Buffer) => (complaints = (complaints + chunk.toString("utf8")).slice(-stderrMaxBytes)));
-    child.on("message", (message, handle) => this.#hear(message, handle));
+    child.on("message", (message, handle) => {
+      // The numbers of a mover that has ended mean other connections now.
+      if (this.#child === child) this.#hear(message, handle);
+      else if (handle instanceof Socket) handle.destroy();
+    });
     const lost = (how: string): void => this.#lose(child, `${how} ${complaints.trim()}`.trim());
     child.once("error", (error) => lost(error.message));
     child.once("exit", (code, signal) => lost(`ended with ${signal ?? `exit code ${code}`}`));
@@ -159,6 +163,7 @@ export class Mover {
     const [first = 0, second = 0, third = 0, fourth = 0] = rest.map(Number);
     if (word === "ask") return this.#ask(first, second, bytesOf(rest[2]));
     if (word === "answer") return this.#asked.get(first)?.answered(rest[1] === "" ? undefined : bytesOf(rest[1]));
+    if (word === "said") return this.#asked.get(first)?.answered(bytesOf(rest[1]));
     if (word === "undialled") return this.#asked.get(first)?.answered("undialled");
     if (word === "gone") return this.#asked.get(first)?.gone();
     if (word === "conn") return this.#arrive(first, second, bytesOf(rest[2]), handle);

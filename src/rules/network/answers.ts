@@ -1,6 +1,8 @@
 /** What a client inside is told when it does not get what it wants: why, and what to do. */
 import { deny, type Denied, type DenialCode } from "./rules.ts";
 
+/** To a CONNECT. */
+export const ESTABLISHED = "HTTP/1.1 200 Connection Established\r\n\r\n";
 export const UNANSWERED = deny("unreachable", "The host ended the connection before it answered.", "Try again.");
 
 const STATUS: Partial<Record<DenialCode, number>> = {

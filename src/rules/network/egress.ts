@@ -12,12 +12,13 @@ import type { Mover } from "../../base/host/mover.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { PORTS_FILE, PROXY_SOCKET, type NetworkRules } from "../../base/schema/network.ts";
 import type { EffectRecords } from "./effects.ts";
+import { carryTunnel } from "./carried-tunnel.ts";
 import { Gate, type GateOptions } from "./gate.ts";
-import { parseAuthority, parseHost } from "./host.ts";
+import { parseAuthority, parseHost, type Authority } from "./host.ts";
 import { HttpProxy } from "./http.ts";
 import { Names, type Existence } from "./names.ts";
 import { carryPlain } from "./plain.ts";
-import { plainRequest } from "./plain-request.ts";
+import { plainRequest, tunnelRequest, type PlainRequest } from "./plain-request.ts";
 import { deny } from "./rules.ts";
 import { rawAnswer } from "./answers.ts";
 import { Session } from "./session.ts";
@@ -130,22 +131,37 @@ export class Egress {
     return `${[...open].slice(0, MOST_PORTS).join(" ")}\n`;
   }
 
-  /** A request that the mover shows. What is not plain goes to a connection of the server's own, and what is refused is told there. */
+  /** A request that the mover shows. What it can't carry goes to a connection of the server's own, and what is refused is told there. */
   async #asked(session: Session, asked: AskedConnection, shown: Buffer): Promise<void> {
     try {
       const request = plainRequest(shown);
-      const isCarried = request !== undefined && session.admit(asked);
-      const denied = isCarried ? await carryPlain(this.#gate, session, asked, request) : undefined;
-      if (isCarried && denied === undefined) return;
+      const to = request ?? this.#tunnelled(shown);
+      const isCarried = to !== undefined && session.admit(asked);
+      const rest = isCarried ? await this.#carry(session, asked, to, request) : undefined;
+      if (isCarried && rest === undefined) return;
       const given = await asked.give();
       if (given === undefined) return;
-      if (denied === undefined) return await this.#serve(session, given.socket, NO_PREFACE, given.connection);
-      session.admitSocket(given.socket, given.connection);
-      lastWord(given.socket, rawAnswer(denied, request?.method));
+      const { socket, connection } = given;
+      if (rest === undefined) return await this.#serve(session, socket, NO_PREFACE, connection);
+      session.admitSocket(socket, connection);
+      if ("verdict" in rest) return lastWord(socket, rawAnswer(rest, request?.method));
+      socket.on("error", () => socket.destroy());
+      this.#http.take(session, socket, rest.said, to, rest.ruling);
     } catch (error) {
       this.#log.warn("a request of a sandbox", { sandbox: session.sandbox, error: errorText(error) });
       asked.destroy();
     }
+  }
+
+  #carry(session: Session, asked: AskedConnection, to: Authority, request: PlainRequest | undefined): ReturnType<typeof carryTunnel> {
+    if (request === undefined) return carryTunnel(this.#gate, session, asked, to);
+    return carryPlain(this.#gate, session, asked, request);
+  }
+
+  /** Where a tunnel leads, unless the server opens what is in it. */
+  #tunnelled(shown: Buffer): Authority | undefined {
+    const to = tunnelRequest(shown);
+    return to === undefined || this.#gate.interceptor(to.host, to.port) !== undefined ? undefined : to;
   }
 
   async #serve(session: Session, client: Socket, preface: Buffer, connection: MovedConnection): Promise<void> {

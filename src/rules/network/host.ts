@@ -8,6 +8,9 @@ import { portNumber } from "../../base/schema/numbers.ts";
 const MAX_NAME = 253;
 const NAME = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 
+/** Names that every reader takes as they are: no address ends with a word, and nothing in them is encoded. Reading an URL takes longer. */
+const SAME = /^(?!(?:.*\.)?xn--)(?:.*\.)?[a-z][a-z0-9_-]*$/;
+
 export interface Authority {
   /** Lower case; an IPv6 address without brackets. */
   readonly host: string;
@@ -21,7 +24,7 @@ export function parseHost(text: string, bracketed = true): string | undefined {
   if (lower.startsWith("[") || (!bracketed && lower.includes(":"))) return parseSix(bracketed ? lower : `[${lower}]`);
   if (lower.length > MAX_NAME || !NAME.test(lower)) return undefined;
   // The last word on what is an address: 127.1, 0x7f000001 and 2130706433 come out as another host than they went in.
-  return canonical(lower) === lower ? lower : undefined;
+  return isIPv4(lower) || SAME.test(lower) || canonical(lower) === lower ? lower : undefined;
 }
 
 function parseSix(text: string): string | undefined {

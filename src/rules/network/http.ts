@@ -9,7 +9,7 @@ import { Readable, type Duplex } from "node:stream";
 import { errorText } from "../../base/host/log.ts";
 import type { MovedConnection } from "../../base/host/moved-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { answerTo, rawAnswer, UNANSWERED } from "./answers.ts";
+import { answerTo, ESTABLISHED, rawAnswer, UNANSWERED } from "./answers.ts";
 import { changesSomething, readHeld, type EffectRecords } from "./effects.ts";
 import { endToEnd, exchange, isChunked, requestHead, type OutsideStream } from "./exchange.ts";
 import type { DialledHost, Gate, Question } from "./gate.ts";
@@ -231,7 +231,7 @@ export class HttpProxy implements HttpTaker {
         protocol: "connect",
         client,
         head,
-        accept: () => client.write("HTTP/1.1 200 Connection Established\r\n\r\n"),
+        accept: () => client.write(ESTABLISHED),
         refuse: (denied) => lastWord(client, rawAnswer(denied)),
       },
       this,

@@ -5,13 +5,14 @@
 import type { Answered, AskedConnection, Fetched } from "../../base/host/asked-connection.ts";
 import { LIMITS } from "../../base/schema/limits.ts";
 import { UNANSWERED } from "./answers.ts";
-import { attempts, type Attempt } from "./dialling.ts";
+import type { Attempt } from "./dialling.ts";
 import { endToEnd, headerLines, requestHead } from "./exchange.ts";
-import { unreachable, type Gate, type ReleasedHost } from "./gate.ts";
+import { unreachable, type Gate } from "./gate.ts";
 import type { PlainRequest } from "./plain-request.ts";
 import { framingOf, readHead, without, type ResponseHead } from "./response.ts";
 import type { Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
+import { Way } from "./way.ts";
 
 const HEAD_END = 4;
 /** Each of them is a message to the server and one back: a host that never ends would keep both at work. */
@@ -23,7 +24,7 @@ export async function carryPlain(gate: Gate, session: Session, asked: AskedConne
   const question = { host, port, protocol: "http", method, path } as const;
   const ruling = await gate.permit(session, question, asked.signal);
   if (ruling.verdict === "deny") return ruling;
-  const way = new Way(session, asked, request);
+  const way = new Way(session, asked, request, (attempt) => fetched(asked, request, attempt));
   const released = await gate.release(session, question, ruling, asked.signal, (addresses) => way.dial(addresses));
   if ("verdict" in released) return released;
   const late = gate.ruling(session, host, port);
@@ -45,61 +46,25 @@ export async function carryPlain(gate: Gate, session: Session, asked: AskedConne
   return undefined;
 }
 
-/** To the first address that is reached. */
-class Way {
-  readonly #session: Session;
-  readonly #asked: AskedConnection;
-  readonly #request: PlainRequest;
-  /** The first address; it is dialled while the disk writes the record. */
-  #first: Fetched | undefined;
-
-  constructor(session: Session, asked: AskedConnection, request: PlainRequest) {
-    this.#session = session;
-    this.#asked = asked;
-    this.#request = request;
-  }
-
-  dial(addresses: readonly string[]): void {
-    const [first] = attempts(addresses);
-    if (first !== undefined) this.#first = this.#begin(first);
-  }
-
-  /** What came of the request. */
-  async go({ addresses, follow }: ReleasedHost): Promise<Answered> {
-    for (const [index, attempt] of attempts(addresses).entries()) {
-      if (this.#asked.signal.aborted) break;
-      const fetched = (index === 0 ? this.#first : undefined) ?? this.#begin(attempt);
-      fetched.go();
-      const answer = await fetched.answer;
-      if (answer === "undialled") continue;
-      follow(fetched);
-      return answer;
-    }
-    return "undialled";
-  }
-
-  #begin(attempt: Attempt): Fetched {
-    const { host, port, method, path, headers, isKept } = this.#request;
-    const head = requestHead({ method, path, isChunked: false }, headers);
-    // The length that an answer to HEAD names is of no body.
-    const tail = method === "HEAD" ? "" : lastLines(isKept);
-    const outside = this.#asked.fetch({ ...attempt, port, head, keepMs: isKept ? LIMITS.egressHeadMs : 0, tail });
-    this.#session.begin({ host, port, outside, cut: () => outside.cut() });
-    return outside;
-  }
+function fetched(asked: AskedConnection, { port, method, path, headers, isKept }: PlainRequest, attempt: Attempt): Fetched {
+  const head = requestHead({ method, path, isChunked: false }, headers);
+  // The length that an answer to HEAD names is of no body.
+  const tail = method === "HEAD" ? "" : lastLines(isKept);
+  return asked.fetch({ ...attempt, port, head, keepMs: isKept ? LIMITS.egressHeadMs : 0, tail });
 }
 
 /** What comes after interim answers, such as 103. */
 async function finalHead(asked: AskedConnection, first: Answered): Promise<ResponseHead | "over" | undefined> {
   let came = first;
-  for (let count = 0; count <= MOST_INTERIM; count += 1) {
+  for (let count = 0; ; count += 1) {
     if (!Buffer.isBuffer(came)) return came === "over" ? "over" : undefined;
     const head = readHead(came.toString("latin1", 0, came.length - HEAD_END));
     if (head === undefined || head.status === 101) return undefined;
     if (head.status >= 200) return head;
+    // The mover would answer by itself with what comes next.
+    if (count === MOST_INTERIM) return undefined;
     came = await asked.more();
   }
-  return undefined;
 }
 
 /** What the proxy says of its own connection to the client. */

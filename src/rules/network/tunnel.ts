@@ -1,13 +1,13 @@
 /** Connections that carry something else: what is in them is looked at once, at the beginning. */
 import type { Socket } from "node:net";
 import { LIMITS } from "../../base/schema/limits.ts";
-import { MAX_HELLO_BYTES, readClientHello } from "./client-hello.ts";
+import { MAX_HELLO_BYTES } from "./client-hello.ts";
+import { contentOf, isHttp, isTold } from "./first-words.ts";
 import type { Gate, Protocol } from "./gate.ts";
-import { isAddress } from "./host.ts";
 import { asHost, type Interceptor } from "./interception.ts";
 import { join } from "./join.ts";
 import type { OutsideConnection } from "./outside.ts";
-import { deny, type Allowed, type Denied } from "./rules.ts";
+import type { Allowed, Denied } from "./rules.ts";
 import type { Session } from "./session.ts";
 import { firstBytes, watchForEnd } from "./streams.ts";
 
@@ -40,8 +40,6 @@ interface OpenedTunnel {
   readonly outside: OutsideConnection | undefined;
 }
 
-const HTTP_START = /^[A-Z]{3,16} $/;
-const PLAIN_WEB_PORT = 80;
 const NOTHING = Buffer.alloc(0);
 
 export async function tunnel(gate: Gate, session: Session, request: TunnelRequest, http: HttpTaker): Promise<void> {
@@ -113,7 +111,6 @@ async function inspect(
   const began = performance.now();
   const data = await firstBytes(client, request.head, isTold, LIMITS.egressHeadMs);
   if (data === undefined) return void client.destroy();
-  const hello = readClientHello(data);
   // Rules may have changed while the client was silent; what the policy says is looked at as often as for connections that are open.
   const fallen = await gate.fallen(session, host, port, performance.now() - began > LIMITS.egressWatchMs);
   if (fallen !== undefined) {
@@ -121,7 +118,8 @@ async function inspect(
     client.destroy();
     return;
   }
-  if (hello.kind === "tls" && hello.name?.toLowerCase() === host && !isAddress(host)) {
+  const content = contentOf(data, request);
+  if (content === "tls") {
     const interceptor = gate.interceptor(host, port);
     if (interceptor === undefined && outside !== undefined) {
       client.removeListener("close", hungUp);
@@ -134,35 +132,7 @@ async function inspect(
     return http.take(session, asHost(client, data, credentials), NOTHING, { host, port, interceptor }, ruling);
   }
   outside?.socket.destroy();
-  if (hello.kind === "other" && isHttp(data) && (protocol !== "connect" || port === PLAIN_WEB_PORT))
-    return http.take(session, client, data, { host, port }, ruling);
-  await gate.refuse(session, { host, port, protocol }, hello.kind === "tls" ? wrongName(host, hello.name) : notTls(host, port));
+  if (content === "http") return http.take(session, client, data, { host, port }, ruling);
+  await gate.refuse(session, { host, port, protocol }, content);
   client.destroy();
-}
-
-function isTold(data: Buffer): boolean {
-  return data.length > MAX_HELLO_BYTES || (readClientHello(data).kind !== "more" && (data[0] === 22 || isHttp(data) || data.length >= 17));
-}
-
-/** A method and a space; a nested CONNECT is none of the requests that are taken apart. */
-function isHttp(data: Buffer): boolean {
-  const word = data.subarray(0, data.indexOf(" ") + 1).toString("latin1");
-  return HTTP_START.test(word) && word !== "CONNECT ";
-}
-
-function wrongName(host: string, name: string | undefined): Denied {
-  const said = name === undefined ? "no name" : "another name";
-  return deny(
-    "wrong_tls_name",
-    `The TLS connection to ${host} asks for ${said}.`,
-    "Ask for the host by its name; a host without TLS names needs `tcp: true` in network.allow.",
-  );
-}
-
-function notTls(host: string, port: number): Denied {
-  return deny(
-    "not_tls",
-    `What was sent to ${host}:${port} is not TLS.`,
-    "A host with another protocol needs `tcp: true` in network.allow.",
-  );
 }
