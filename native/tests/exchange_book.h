@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+static bool speaks_freely; /* the mover, neither asked nor because of the time */
 static size_t acts, ends, gones, fetches, opens, saids, carries, wholes; /* the last: tunnels that ended whole */
 
 static int digit(char letter) {
@@ -60,6 +61,7 @@ static void hear_first_said(struct slot *slot) {
   slot->owed.length = slot->mark + slot->request.length;
   slot->base = 0;
   must(slot->got <= slot->owed.length && slot->reached == 0);
+  slot->due = monotonic_ms() + slot->silent_ms;
   program_has_all(slot);
   both_read(slot);
 }
@@ -84,8 +86,12 @@ static void hear_moved(struct slot *slot, uint64_t out, uint64_t in) {
   slot->joins = slot->tunnels;
 }
 
+/* What a program says in its tunnel is looked at before its hang-up. */
+static bool is_heard(const struct slot *slot) { return slot->taken == slot->said.length || slot->heard >= SAID_MAX || slot->is_tcp; }
+
 /* A tunnel ends whole where all that either side has ever said came to the other one. */
 static void hear_end_of_tunnel(struct slot *slot, bool whole) {
+  must(slot->book != LISTENING || !speaks_freely || is_heard(slot));
   must(slot->carried || (slot->sent == 0 && slot->received == 0 && !whole));
   if (!whole) return;
   wholes++;
@@ -160,6 +166,11 @@ static void hear(char *line, int *fd) {
 /* An end that is not whole, and that of a tunnel, is the last but one thing that the server hears, at once. */
 static void heard_all(void) {
   for (size_t at = 0; at < SLOTS; at++) must(slots[at].book != OVER);
+}
+
+/* The mover has looked at the time. */
+static void silence_ends(void) {
+  for (size_t at = 0; at < SLOTS; at++) must(slots[at].book != LISTENING || monotonic_ms() < slots[at].due);
 }
 
 /* What the mover has to look at now and then is counted. A connection may have gone that the server has never heard of, and an address

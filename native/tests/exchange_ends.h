@@ -15,25 +15,28 @@
 #define PATIENCE_MS 5000 /* for bytes that the kernel has taken from one side */
 
 /* What the server knows of a connection. ODD: what came is not plain. LAST: the answer was whole, and no request is waited for.
-   SAID: it was shown what the program says in its tunnel. LISTENING: it has asked for more of that. OVER: its end was told, and nothing
-   since. FALLING: it was dropped, or is gone. */
+   SAID: it was shown what the program says in its tunnel. LISTENING: it has asked for more of that. CARRIED: it has let that through.
+   OVER: an end was told, and nothing since. FALLING: it was dropped, or is gone. */
 enum book { NONE, OFFERED, SHOWN, ODD, FETCHING, ANSWER, NO_ANSWER, SENDING, WAITING, LAST, SAID, LISTENING, CARRIED, GIVING, GIVEN, OVER, FALLING };
 struct slot {
   uint64_t id;
   enum book book;
-  int program, origin, given; /* -1: closed */
-  int dialled;                /* the mover's socket to a host that has not answered yet; -1: none */
-  struct source *waiting;     /* it, in the loop */
-  bool is_tcp, marked, pressed, ended;     /* the host, the program has sent an urgent byte; the program says no more */
+  int program, origin, given;              /* -1: closed */
+  int dialled;                             /* the mover's socket to a host that has not answered yet; -1: none */
+  struct source *waiting;                  /* it, in the loop */
+  bool is_tcp;                             /* inside */
+  bool marked, pressed, ended;             /* the host, the program has sent an urgent byte; the program says no more */
   bool streams, kept;
   bool connects, tunnels;                  /* the server is shown a CONNECT, opens a tunnel */
-  bool goes, carried, joins;               /* the server has said so; it said so in time for sure */
+  bool goes, carried, joins;               /* the server has said `go`, `carry`; the last one in time, for sure */
   bool is_out, is_over, is_reset;          /* a request went out; the mover has told its end; the host was reset */
   struct bytes said, log, owed;            /* by the program; by the host; to the program */
   struct bytes request;                    /* as it goes to the host; of a tunnel, what the program is told */
-  size_t taken, shown, base, got;
+  size_t taken, shown;                     /* of `said`: out of the socket; shown, and still in it */
+  size_t base, got;                        /* of `log`: owed; of `owed`: had by the program */
   size_t tunnel, heard, wanted;            /* where in `said` the tunnel begins; shown of it; what the server wants to see first */
   size_t reached, mark;                    /* had by the host; in `owed`, before the request */
+  int64_t silent_ms, due;                  /* how long the program may take to say it; when that is over, at the latest */
   uint64_t left, sent, received;           /* the last two as the mover has told them */
 };
 

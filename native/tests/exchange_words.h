@@ -30,7 +30,8 @@ static void say_fetch(struct slot *slot, bool tunnels) {
   put_count(slot == NULL ? 1 : (uint64_t)(slot - slots) + 1);
   put_count(below(3000));
   put_count(1 + below(9000));
-  put_count(tunnels ? below(6000) : 0);
+  uint64_t silent_ms = tunnels ? below(6000) : 0;
+  put_count(silent_ms);
   if (slot != NULL && slot->book == SHOWN) {
     both_read(slot);
     shut(&slot->origin);
@@ -42,6 +43,7 @@ static void say_fetch(struct slot *slot, bool tunnels) {
   bytes_free(&slot->request);
   add(&slot->request, text, length);
   slot->tunnels = tunnels;
+  slot->silent_ms = (int64_t)silent_ms;
   slot->wanted = once_in(2) ? 0 : below(2 * SAID_MAX);
   slot->is_out = slot->is_over = slot->is_reset = slot->marked = slot->goes = slot->carried = slot->joins = false;
   slot->base = slot->log.length = slot->heard = slot->reached = 0;
@@ -91,7 +93,7 @@ static void say_more(struct slot *slot) {
 static void say_end(struct slot *slot, bool cuts) {
   enum book book = slot->book;
   bool is_told = book != OFFERED && book != GIVEN;
-  if (book == FALLING || (book == GIVEN && cuts)) return channel_take(line, line_length);
+  if (book == GIVEN && cuts) return channel_take(line, line_length);
   channel_take(line, line_length);
   listen_to_mover();
   must(!is_told || slot->book == FALLING);

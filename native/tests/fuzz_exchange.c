@@ -76,7 +76,7 @@ void mover_close(struct source *source) {
   source->fd = -1;
 }
 
-/* The port says which request is dialled: a host answers at once, later, never, or refuses. */
+/* The port says which connection is dialled for: a host answers at once, soon, later, refuses, or breaks. It may have little room. */
 int fuzz_connect(int fd, const struct sockaddr *address, socklen_t length) {
   struct sockaddr_in to = *(const struct sockaddr_in *)(const void *)address;
   struct slot *slot = &slots[ntohs(to.sin_port) - 1];
@@ -123,7 +123,9 @@ static void listen_to_mover(void) {
 static void pump(void) {
   for (size_t count = 0;; count++) {
     struct epoll_event event;
+    speaks_freely = count > 0;
     listen_to_mover();
+    speaks_freely = false;
     if (epoll_wait(loop, &event, 1, 0) < 1) return;
     must(count < EVENTS_MAX);
     struct source *source = event.data.ptr;
@@ -203,25 +205,26 @@ static void host_acts(struct slot *slot) {
   while (host_reads(slot, 1 + below(1 << 14)) && !once_in(4)) {}
 }
 
-/* As process 1 hands it over, or a socket with little room. */
-static bool open_pair(int pair[2]) {
+/* A socket as process 1 hands it over, or one on which nothing is ever under way. */
+static void open_pair(int pair[2], bool is_tcp) {
   struct sockaddr_in to;
   socklen_t size = sizeof to;
   const int on = 1;
+  if (!is_tcp) {
+    must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
+    return;
+  }
   getsockname(listener, (struct sockaddr *)&to, &size);
-  bool is_tcp = once_in(2);
-  if (!is_tcp) must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
-  if (!is_tcp) return false;
   must((pair[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0 && connect(pair[1], (struct sockaddr *)&to, sizeof to) == 0);
   must((pair[0] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0);
   setsockopt(pair[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return true;
 }
 
 static void open_slot(struct slot *slot) {
   int pair[2];
-  bool is_tcp = open_pair(pair);
+  bool is_tcp = once_in(2);
   const int size = 8192;
+  open_pair(pair, is_tcp);
   if (once_in(2)) setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
   door.count++;
   struct connection *connection = connection_add(pair[0], &door);
@@ -238,6 +241,12 @@ static size_t descriptors(void) {
   return closedir(folder), count;
 }
 
+static void time_goes(void) {
+  connections_tick(now += (int64_t)below(1000));
+  listen_to_mover();
+  silence_ends();
+}
+
 static void step(struct slot *slot) {
   if (slot->book == NONE) open_slot(slot);
   pump();
@@ -246,7 +255,7 @@ static void step(struct slot *slot) {
   if (once_in(2)) pump();
   for (size_t count = below(4); count > 0; count--) server_acts();
   if (once_in(3)) pump();
-  if (once_in(10)) connections_tick(now += (int64_t)below(1000));
+  if (once_in(10)) time_goes();
   pump();
   timers_fit();
   /* The server has heard that it is gone, has let it go, or has never known of it. */
