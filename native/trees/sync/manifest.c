@@ -146,7 +146,7 @@ static int map_file(struct manifest *manifest, int fd) {
   manifest->generation = header.generation;
   manifest->length = header.length;
   /* Blocks are only ever added behind the others, never changed, so the mapping stays true until the end. */
-  const char *data = mmap(NULL, header.length, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+  const char *data = mmap(NULL, header.length, PROT_READ, MAP_PRIVATE, fd, 0);
   if (data == MAP_FAILED) return -1;
   return index_blocks(manifest, data, header.length);
 }
