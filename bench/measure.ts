@@ -48,6 +48,11 @@ export function round(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
+/** A small ratio keeps two digits that say something: rounded like others, it could pass a limit that it misses. */
+function significant(ratio: number): number {
+  return ratio < 0.1 ? Number(ratio.toPrecision(2)) : round(ratio);
+}
+
 function median(sorted: readonly number[]): number {
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? Number.NaN;
@@ -82,6 +87,6 @@ export async function compare({ pairs, warmUp = WARM_UP_PAIRS, quietMs = QUIET_M
     otherSamples.push(theirs);
   }
   const raw = { [ownName]: series(ownSamples), [otherName]: series(otherSamples) };
-  const figure = round((raw[ownName]?.median ?? Number.NaN) / (raw[otherName]?.median ?? Number.NaN));
+  const figure = significant((raw[ownName]?.median ?? Number.NaN) / (raw[otherName]?.median ?? Number.NaN));
   return { figure, raw, ...(worked === undefined ? {} : { more: { server_cpu_ms: round((worked() - before) / pairs) } }) };
 }

@@ -59,7 +59,7 @@ export function toTable(results: Results): string {
 }
 
 function show(figure: number, unit: string): string {
-  const text = unit === "" ? String(figure) : figure.toFixed(2);
+  const text = unit === "" || (unit === "x" && figure < 0.1) ? String(figure) : figure.toFixed(2);
   return unit === "x" || unit === "" ? text : `${text} ${unit}`;
 }
 
